@@ -1,0 +1,3 @@
+#include "base/result.h"
+
+int main() { return 0; }

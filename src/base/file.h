@@ -1,0 +1,73 @@
+#pragma once
+// Files read and written in blocks, at offsets. No mapping: mapped pages count as our memory, a truncated file would be
+// a signal, and Windows locks the source.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/path.h"
+#include "base/result.h"
+
+namespace mk {
+
+// A file open for reading. Reads at offsets do not share a position: one File may be read by several threads.
+class File {
+ public:
+  // not_found where there is no such file (or it is a folder); failed for other errors of the system.
+  static Result<std::shared_ptr<const File>> open(const Path& path);
+  ~File();
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  const Path& path() const { return path_; }
+  std::uint64_t size() const { return size_; }  // at the time it was opened
+
+  // Fills `out` from `offset`; malformed when the file ends first.
+  Status read(std::uint64_t offset, std::span<std::byte> out) const;
+
+ private:
+  friend class FileWriter;
+  File(Path path, std::intptr_t handle, std::uint64_t size) : path_(std::move(path)), handle_(handle), size_(size) {}
+  Path path_;
+  std::intptr_t handle_;
+  std::uint64_t size_;
+};
+
+// A new file, written sequentially. It is what the caller named at once: to publish it whole, see base/publish.h.
+class FileWriter {
+ public:
+  // exists where there is a file of that name already.
+  static Result<FileWriter> create(const Path& path);
+  FileWriter(FileWriter&& other) noexcept;
+  FileWriter& operator=(FileWriter&& other) noexcept;
+  ~FileWriter();  // closes; what was written stays
+
+  const Path& path() const { return path_; }
+  std::uint64_t position() const { return position_; }
+
+  Status write(std::span<const std::byte> bytes);
+  Status write(std::string_view text);
+  Status pad_to(std::uint64_t alignment);  // zero bytes up to a multiple of it
+  // Appends bytes of another file; in the kernel where the system can.
+  Status copy_from(const File& source, std::uint64_t offset, std::uint64_t length);
+  Status sync();   // fsync
+  Status close();  // reports what a late error of the system says
+
+ private:
+  FileWriter(Path path, std::intptr_t handle) : path_(std::move(path)), handle_(handle) {}
+  Path path_;
+  std::intptr_t handle_ = -1;
+  std::uint64_t position_ = 0;
+};
+
+// A whole small file. `limit` guards against reading gigabytes as configuration: malformed when the file is larger.
+Result<std::string> read_text(const Path& path, std::uint64_t limit = 64u << 20);
+
+// Sorted names in a folder, hidden ones too.
+Result<std::vector<Path>> list_folder(const Path& folder);
+
+}  // namespace mk
