@@ -1,0 +1,223 @@
+#include "runtime/host_tensor.h"
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+namespace mk {
+namespace {
+
+// Half-precision values are kept in these while their type matters.
+struct Float16 {
+  std::uint16_t bits;
+};
+struct BFloat16 {
+  std::uint16_t bits;
+};
+
+double widen(Float16 value) {
+  const int exponent = (value.bits >> 10) & 31;
+  const int fraction = value.bits & 1023;
+  const double sign = (value.bits & 0x8000) ? -1.0 : 1.0;
+  if (exponent == 31)
+    return fraction ? std::numeric_limits<double>::quiet_NaN() : sign * std::numeric_limits<double>::infinity();
+  if (exponent == 0) return sign * std::ldexp(fraction, -24);
+  return sign * std::ldexp(1024 + fraction, exponent - 25);
+}
+
+double widen(BFloat16 value) { return std::bit_cast<float>(static_cast<std::uint32_t>(value.bits) << 16); }
+
+Float16 to_float16(double value) {
+  const std::uint16_t sign = std::signbit(value) ? 0x8000 : 0;
+  const double size = std::fabs(value);
+  if (std::isnan(value)) return {static_cast<std::uint16_t>(sign | 0x7e00)};
+  if (size >= 65520.0) return {static_cast<std::uint16_t>(sign | 0x7c00)};
+  int exponent = 0;
+  std::frexp(size, &exponent);                    // size = m * 2^exponent with m in [0.5, 1)
+  const int unit = std::max(exponent - 11, -24);  // the weight of the last bit
+  const auto steps = static_cast<int>(std::nearbyint(std::ldexp(size, -unit)));  // ties to even
+  // A carry out of the fraction is the next exponent, so the sum of the two is right.
+  const int bits = unit == -24 ? steps : ((unit + 24) << 10) + steps;
+  return {static_cast<std::uint16_t>(sign | bits)};
+}
+
+BFloat16 to_bfloat16(double value) {
+  const auto single = std::bit_cast<std::uint32_t>(static_cast<float>(value));
+  if (std::isnan(value)) return {static_cast<std::uint16_t>((single >> 16) | 0x40)};
+  return {static_cast<std::uint16_t>((single + 0x7fff + ((single >> 16) & 1)) >> 16)};
+}
+
+// Calls `use` with a value of the C++ type of an element type; false where there is none.
+template <typename Use>
+bool with_type(DataType type, Use&& use) {
+  switch (type) {
+    case DataType::float32:
+      use(float{});
+      return true;
+    case DataType::float64:
+      use(double{});
+      return true;
+    case DataType::float16:
+      use(Float16{});
+      return true;
+    case DataType::bfloat16:
+      use(BFloat16{});
+      return true;
+    case DataType::uint8:
+      use(std::uint8_t{});
+      return true;
+    case DataType::int8:
+      use(std::int8_t{});
+      return true;
+    case DataType::uint16:
+      use(std::uint16_t{});
+      return true;
+    case DataType::int16:
+      use(std::int16_t{});
+      return true;
+    case DataType::int32:
+      use(std::int32_t{});
+      return true;
+    case DataType::int64:
+      use(std::int64_t{});
+      return true;
+    case DataType::uint32:
+      use(std::uint32_t{});
+      return true;
+    case DataType::uint64:
+      use(std::uint64_t{});
+      return true;
+    case DataType::boolean:
+      use(bool{});
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Reads a value as double, or as itself where it is an integer (64-bit integers do not fit a double).
+template <typename T>
+auto plain(T value) {
+  if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>) {
+    return widen(value);
+  } else {
+    return value;
+  }
+}
+
+// False where `To` cannot hold the value.
+template <typename To, typename From>
+bool convert(From value, To& out) {
+  if constexpr (std::is_same_v<To, Float16>) {
+    out = to_float16(static_cast<double>(value));
+  } else if constexpr (std::is_same_v<To, BFloat16>) {
+    out = to_bfloat16(static_cast<double>(value));
+  } else if constexpr (std::is_same_v<To, bool>) {
+    out = value != From{};
+  } else if constexpr (std::is_floating_point_v<To>) {
+    out = static_cast<To>(value);
+  } else if constexpr (std::is_floating_point_v<From>) {
+    const double whole = std::trunc(static_cast<double>(value));
+    // 2^63 is a double, 2^63 - 1 is not: the upper bound is exclusive.
+    const double above = std::ldexp(1.0, std::numeric_limits<To>::digits);
+    const double lowest = std::is_signed_v<To> ? -above : 0.0;
+    if (!(whole >= lowest && whole < above)) return false;
+    out = static_cast<To>(whole);
+  } else if constexpr (std::is_same_v<From, bool>) {
+    out = static_cast<To>(value);
+  } else {
+    if (!std::in_range<To>(value)) return false;
+    out = static_cast<To>(value);
+  }
+  return true;
+}
+
+template <typename T>
+T load(const std::byte* data, std::uint64_t index) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return data[index] != std::byte{0};
+  } else {
+    T value;
+    std::memcpy(&value, data + index * sizeof(T), sizeof(T));
+    return value;
+  }
+}
+
+Error no_conversion(const HostTensor& tensor, std::string_view to) {
+  return {ErrorCode::unsupported,
+          "cannot read " + std::string(name_of(tensor.type)) + " values as " + std::string(to),
+          tensor.name,
+          {}};
+}
+
+}  // namespace
+
+std::uint64_t HostTensor::element_count() const {
+  std::uint64_t count = 1;
+  for (const std::int64_t dim : dims) count *= static_cast<std::uint64_t>(dim);
+  return count;
+}
+
+Result<HostTensor> zero_tensor(std::string name, DataType type, std::vector<std::int64_t> dims) {
+  std::uint64_t count = 1;
+  for (const std::int64_t dim : dims) {
+    if (dim < 0 || (dim > 0 && count > (std::uint64_t{1} << 48) / static_cast<std::uint64_t>(dim)))
+      return fail(ErrorCode::failed, "the shape is too large or negative", name);
+    count *= static_cast<std::uint64_t>(dim);
+  }
+  HostTensor tensor{std::move(name), type, std::move(dims), {}, {}};
+  if (type == DataType::string) {
+    tensor.strings.resize(count);
+    return tensor;
+  }
+  const auto bytes = byte_size(type, count);
+  if (!bytes || (*bytes == 0 && count > 0))
+    return fail(ErrorCode::failed, "no tensor can have element type " + std::string(name_of(type)), tensor.name);
+  tensor.data.resize(*bytes);
+  return tensor;
+}
+
+Result<HostTensor> converted(const HostTensor& tensor, DataType type) {
+  if (tensor.type == type) return tensor;
+  MK_TRY(auto result, zero_tensor(tensor.name, type, tensor.dims));
+  const std::uint64_t count = tensor.element_count();
+  std::uint64_t failed_at = count;
+  const bool known = with_type(tensor.type, [&]<typename From>(From) {
+    const bool target_known = with_type(type, [&]<typename To>(To) {
+      for (std::uint64_t i = 0; i < count; ++i) {
+        To value{};
+        if (!convert(plain(load<From>(tensor.data.data(), i)), value)) {
+          failed_at = i;
+          return;
+        }
+        std::memcpy(result.data.data() + i * sizeof(To), &value, sizeof(To));
+      }
+    });
+    if (!target_known) failed_at = count + 1;
+  });
+  if (!known || failed_at > count) return tl::make_unexpected(no_conversion(tensor, name_of(type)));
+  if (failed_at < count)
+    return fail(ErrorCode::failed, "value " + std::to_string(failed_at) + " does not fit " + std::string(name_of(type)),
+                tensor.name);
+  return result;
+}
+
+Result<std::vector<double>> float64_values(const HostTensor& tensor) {
+  std::vector<double> values(tensor.element_count());
+  const bool known = with_type(tensor.type, [&]<typename From>(From) {
+    for (std::uint64_t i = 0; i < values.size(); ++i)
+      values[i] = static_cast<double>(plain(load<From>(tensor.data.data(), i)));
+  });
+  if (!known) return tl::make_unexpected(no_conversion(tensor, "numbers"));
+  return values;
+}
+
+Result<std::vector<std::int64_t>> int64_values(const HostTensor& tensor) {
+  MK_TRY(const auto whole, converted(tensor, DataType::int64));
+  const auto values = whole.values<std::int64_t>();
+  return std::vector<std::int64_t>(values.begin(), values.end());
+}
+
+}  // namespace mk
