@@ -1,9 +1,15 @@
 # modelkit_module(name DEPENDS a b ...): one room of src/. Builds mk_<name> from its *.cpp, and <name>_test from its
 # *_test.cpp. The dependencies listed are the only rooms its sources may include.
+# *_posix.cpp and *_windows.cpp (and their tests) are built on those systems only.
 function(modelkit_module name)
   cmake_parse_arguments(arg "" "" "DEPENDS;LINK" ${ARGN})
   set(dir "${CMAKE_CURRENT_SOURCE_DIR}/${name}")
   file(GLOB sources CONFIGURE_DEPENDS "${dir}/*.cpp")
+  if(WIN32)
+    list(FILTER sources EXCLUDE REGEX "_posix(_test)?\\.cpp$")
+  else()
+    list(FILTER sources EXCLUDE REGEX "_windows(_test)?\\.cpp$")
+  endif()
   set(tests ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
   set(fuzzers ${sources})

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/path.h"
@@ -17,7 +18,8 @@ namespace mk {
 // A file open for reading. Reads at offsets do not share a position: one File may be read by several threads.
 class File {
  public:
-  // not_found where there is no such file (or it is a folder); failed for other errors of the system.
+  // not_found where there is no such file (or it is a folder), unsupported for pipes and devices, failed for other
+  // errors of the system. Symbolic links are followed.
   static Result<std::shared_ptr<const File>> open(const Path& path);
   ~File();
   File(const File&) = delete;
@@ -30,24 +32,29 @@ class File {
   Status read(std::uint64_t offset, std::span<std::byte> out) const;
 
  private:
-  friend class FileWriter;
+  friend class OutputFile;
   File(Path path, std::intptr_t handle, std::uint64_t size) : path_(std::move(path)), handle_(handle), size_(size) {}
   Path path_;
   std::intptr_t handle_;
   std::uint64_t size_;
 };
 
+class OutputFile;
+
 // A new file, written sequentially. It is what the caller named at once: to publish it whole, see base/publish.h.
+// Small pieces are gathered in a buffer. The first error stays: every later call returns it again.
 class FileWriter {
  public:
   // exists where there is a file of that name already.
   static Result<FileWriter> create(const Path& path);
+  // For Publication, which goes on to hold the file that the writer fills.
+  explicit FileWriter(std::shared_ptr<OutputFile> output);
   FileWriter(FileWriter&& other) noexcept;
   FileWriter& operator=(FileWriter&& other) noexcept;
-  ~FileWriter();  // closes; what was written stays
+  ~FileWriter();  // closes; what was written stays. An error that only close() would tell is lost here.
 
-  const Path& path() const { return path_; }
-  std::uint64_t position() const { return position_; }
+  const Path& path() const;
+  std::uint64_t position() const;
 
   Status write(std::span<const std::byte> bytes);
   Status write(std::string_view text);
@@ -58,10 +65,7 @@ class FileWriter {
   Status close();  // reports what a late error of the system says
 
  private:
-  FileWriter(Path path, std::intptr_t handle) : path_(std::move(path)), handle_(handle) {}
-  Path path_;
-  std::intptr_t handle_ = -1;
-  std::uint64_t position_ = 0;
+  std::shared_ptr<OutputFile> output_;
 };
 
 // A whole small file. `limit` guards against reading gigabytes as configuration: malformed when the file is larger.
