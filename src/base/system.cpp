@@ -1,6 +1,9 @@
 #include "base/system.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 
 namespace mk {
@@ -20,6 +23,17 @@ bool environment_flag(std::string_view name) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   }
   return value == "1" || value == "true" || value == "yes" || value == "on";
+}
+
+std::string utc_timestamp() {
+  namespace chrono = std::chrono;
+  const auto now = chrono::floor<chrono::microseconds>(chrono::system_clock::now());
+  const auto day = chrono::floor<chrono::days>(now);
+  const chrono::year_month_day date(day);
+  const chrono::hh_mm_ss time(now - day);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:06}+00:00", static_cast<int>(date.year()),
+                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()), time.hours().count(),
+                     time.minutes().count(), time.seconds().count(), time.subseconds().count());
 }
 
 }  // namespace mk
