@@ -1,0 +1,131 @@
+// The command as a process: what it prints where, and how it ends.
+
+#include "base/json.h"
+#include "base/process.h"
+#include "testing/testing.h"
+
+namespace mk::cli {
+namespace {
+
+ProcessOutcome winml(std::vector<std::string> arguments, std::map<std::string, std::string> environment = {}) {
+  auto outcome =
+      run_process(MODELKIT_WINML, {.arguments = std::move(arguments), .environment = std::move(environment)});
+  EXPECT_TRUE(outcome) << outcome.error().to_string();
+  return outcome ? *outcome : ProcessOutcome{};
+}
+
+Json parsed(const std::string& text) {
+  auto json = parse_json(text, "stdout");
+  EXPECT_TRUE(json) << text;
+  return json ? *json : Json();
+}
+
+TEST(Root, HelpIsTheSameHoweverItIsAskedFor) {
+  const ProcessOutcome none = winml({});
+  for (const char* flag : {"-h", "--help"}) {
+    const ProcessOutcome asked = winml({flag});
+    EXPECT_EQ(asked.exit_code, 0);
+    EXPECT_EQ(asked.out, none.out);
+    EXPECT_EQ(asked.err, none.err);
+  }
+  EXPECT_EQ(none.exit_code, 0);
+  EXPECT_TRUE(none.out.starts_with("Usage: winml [OPTIONS] COMMAND [ARGS]..."));
+  EXPECT_NE(none.out.find("\n  sys "), std::string::npos);
+}
+
+TEST(Root, BannerIsOnStderrWithoutColourAndWithTheVersion) {
+  const ProcessOutcome help = winml({});
+  EXPECT_NE(help.err.find("█"), std::string::npos);
+  EXPECT_NE(help.err.find(MODELKIT_VERSION), std::string::npos);
+  EXPECT_EQ(help.out.find("█"), std::string::npos);
+  EXPECT_EQ((help.out + help.err).find('\x1b'), std::string::npos);
+}
+
+TEST(Root, Version) {
+  const ProcessOutcome version = winml({"--version"});
+  EXPECT_EQ(version.out, "winml, version " MODELKIT_VERSION "\n");
+  EXPECT_EQ(version.err, "");
+  EXPECT_EQ(version.exit_code, 0);
+}
+
+TEST(Root, UnknownCommandsSuggestOnlyWhatIsNear) {
+  const ProcessOutcome swapped = winml({"syss"});
+  EXPECT_EQ(swapped.exit_code, 2);
+  EXPECT_EQ(swapped.out, "");
+  EXPECT_EQ(swapped.err, "error: No such command 'syss'. Did you mean 'sys'?\n");
+  EXPECT_EQ(winml({"xylophone"}).err, "error: No such command 'xylophone'\n");
+  EXPECT_EQ(winml({"--verison"}).err, "error: No such option '--verison'. Did you mean '--version'?\n");
+}
+
+TEST(Root, CommandsOfThePythonToolSayThatTheyAreMissing) {
+  const ProcessOutcome serve = winml({"serve"});
+  EXPECT_EQ(serve.exit_code, 2);
+  EXPECT_NE(serve.err.find("not available in this version"), std::string::npos);
+  EXPECT_EQ(winml({}).out.find("serve"), std::string::npos);
+}
+
+TEST(Command, HelpHasNoBanner) {
+  const ProcessOutcome help = winml({"sys", "--help"});
+  EXPECT_EQ(help.exit_code, 0);
+  EXPECT_EQ(help.err, "");
+  EXPECT_TRUE(help.out.starts_with("Usage: winml sys [OPTIONS]\n"));
+  EXPECT_EQ(winml({"sys", "-h"}).out, help.out);
+  EXPECT_EQ(winml({"sys", "--list-ep", "-qh"}).out, help.out);
+}
+
+TEST(Command, UsageErrorsAreOneLineAndExitTwo) {
+  const ProcessOutcome wrong = winml({"sys", "--lst-ep"});
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_EQ(wrong.out, "");
+  EXPECT_EQ(wrong.err, "error: No such option '--lst-ep'. Did you mean '--list-ep'?\n");
+}
+
+TEST(Command, ErrorsAreJsonWhereJsonWasAskedFor) {
+  for (const std::vector<std::string>& format :
+       {std::vector<std::string>{"--format", "json"}, {"-f", "JSON"}, {"--format=json"}, {"-fjson"}}) {
+    std::vector<std::string> arguments{"sys", "--lst-ep"};
+    arguments.insert(arguments.end(), format.begin(), format.end());
+    const ProcessOutcome wrong = winml(arguments);
+    EXPECT_EQ(wrong.exit_code, 2);
+    const Json document = parsed(wrong.out);
+    EXPECT_EQ(document["error"]["code"], "usage");
+    EXPECT_EQ(document["error"]["message"], "No such option '--lst-ep'");
+    EXPECT_EQ(document["error"]["hint"], "Did you mean '--list-ep'?");
+    EXPECT_TRUE(document["error"].contains("where"));
+    EXPECT_TRUE(wrong.err.starts_with("error: "));
+  }
+}
+
+TEST(Sys, JsonKeepsTheKeysThatScriptsRead) {
+  const ProcessOutcome sys = winml({"sys", "-f", "json"});
+  EXPECT_EQ(sys.exit_code, 0);
+  const Json document = parsed(sys.out);
+  for (const char* key : {"schema_version", "python", "platform", "memory", "libraries", "torch", "backends",
+                          "export_readiness", "executionProviders", "devices"})
+    EXPECT_TRUE(document.contains(key)) << key;
+  EXPECT_EQ(document["schema_version"], 1);
+  EXPECT_EQ(document["devices"][0]["priority"], 1);
+}
+
+TEST(Sys, ListsAreOneObjectEach) {
+  const Json devices = parsed(winml({"sys", "--list-device", "--format", "json"}).out);
+  EXPECT_EQ(devices.size(), 1u);
+  EXPECT_TRUE(devices["devices"].is_array());
+  EXPECT_EQ(devices["devices"], parsed(winml({"sys", "--format", "json"}).out)["devices"]);
+}
+
+TEST(Sys, SucceedsWithoutOnnxRuntime) {
+  const testing::TemporaryFolder empty;
+  const std::map<std::string, std::string> nowhere{{"WINML_ORT_PATH", to_utf8(empty.path())}};
+  const ProcessOutcome sys = winml({"sys", "--format", "json"}, nowhere);
+  EXPECT_EQ(sys.exit_code, 0);
+  const Json document = parsed(sys.out);
+  EXPECT_TRUE(document["libraries"]["onnxruntime"].is_null());
+  EXPECT_EQ(document["executionProviders"], Json::object());
+  EXPECT_NE(sys.err.find("Warning"), std::string::npos);
+  // Asked for by name, it is an error.
+  EXPECT_NE(winml({"sys", "--list-ep"}, nowhere).exit_code, 0);
+}
+
+}  // namespace
+}  // namespace mk::cli

@@ -1,0 +1,75 @@
+#include "winml/commands.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/spelling.h"
+
+namespace mk::cli {
+
+// One line per command, each defined in the file of its name.
+Command sys_command();
+
+namespace {
+
+constexpr std::array commands{
+    &sys_command,
+};
+
+// Commands that scripts know from the Python tool.
+struct Absent {
+  std::string_view name;
+  std::string_view hint;
+};
+constexpr std::array absent{
+    Absent{"analyze", ""},
+    Absent{"catalog", ""},
+    Absent{"compile", ""},
+    Absent{"optimize", ""},
+    Absent{"quantize", ""},
+    Absent{"run", "Use `winml eval` to run a model on a data set"},
+    Absent{"serve", "Use `winml eval` to run a model on a data set"},
+};
+
+}  // namespace
+
+std::vector<Command> all_commands() {
+  std::vector<Command> list;
+  list.reserve(commands.size());
+  for (const auto make : commands) list.push_back(make());
+  return list;
+}
+
+Result<Command> find_command(std::string_view name) {
+  std::vector<Command> list = all_commands();
+  std::vector<std::string_view> names;
+  for (Command& command : list) {
+    if (command.name == name) return std::move(command);
+    if (!command.hidden) names.push_back(command.name);
+  }
+  for (const Absent& row : absent)
+    if (row.name == name)
+      return fail(ErrorCode::usage, fmt::format("Command '{}' is not available in this version", name), {},
+                  row.hint.empty() ? "`winml --help` lists the commands" : std::string(row.hint));
+  const auto near = nearest(name, names);
+  return fail(ErrorCode::usage, fmt::format("No such command '{}'", name), {},
+              near ? fmt::format("Did you mean '{}'?", *near) : "");
+}
+
+void describe_common(CommonOptions& common, const Command& command, OptionTable& options) {
+  if (!command.formats.empty()) {
+    common.format = command.formats.front();
+    options.value("-f, --format", "FORMAT", common.format, "What to print on stdout")
+        .choices({command.formats.begin(), command.formats.end()});
+  }
+  options.count("-v, --verbose", common.verbose, "Say more; -vv for everything");
+  options.flag("-q, --quiet", common.quiet, "Say nothing but errors");
+  options.flag("--no-color", common.no_color,
+               "No colour; NO_COLOR=1, CI=true and a stream that is no terminal do the same");
+  options.flag("--debug", common.debug, "The same as -vv").hidden();
+  options.flag("-h, --help", common.help, "Show this and exit");
+}
+
+}  // namespace mk::cli
