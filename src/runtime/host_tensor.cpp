@@ -33,6 +33,7 @@ Float16 to_float16(double value) {
   const std::uint16_t sign = std::signbit(value) ? 0x8000 : 0;
   const double size = std::fabs(value);
   if (std::isnan(value)) return {static_cast<std::uint16_t>(sign | 0x7e00)};
+  if (size == 0) return {sign};
   if (size >= 65520.0) return {static_cast<std::uint16_t>(sign | 0x7c00)};
   int exponent = 0;
   std::frexp(size, &exponent);                    // size = m * 2^exponent with m in [0.5, 1)
