@@ -35,11 +35,15 @@ enum class DataType : std::int32_t {
   float8e8m0 = 24,
   uint2 = 25,
   int2 = 26,
+  float6e2m3 = 27,
+  float6e3m2 = 28,
 };
 
-// "float32", "int64", "bool", "bfloat16": the names of numpy and of the Python tool's JSON.
+// "float32", "int64", "bool", "bfloat16", "float8_e4m3fn": the names of numpy and of its ml_dtypes; "string" and
+// "undefined" are ours. "unknown" for a number that no type has.
 std::string_view name_of(DataType type);
 std::optional<DataType> data_type_named(std::string_view name);
+bool is_known(DataType type);  // one of the above, undefined not among them
 // Bits of one element: 32 for float32, 4 for int4; 0 for string and undefined.
 int bits_of(DataType type);
 bool is_float(DataType type);    // 64 down to 4 bits; not complex

@@ -43,6 +43,7 @@ struct Type {
   bool operator==(const Type& other) const;
 };
 
-std::string to_string(const Type& type);  // "float32[1, 3, 224, 224]"
+// "float32[1, 3, 224, 224]"; "float32[...]" where the rank is not known; "sequence(int64[])"; "?" for none.
+std::string to_string(const Type& type);
 
 }  // namespace mk
