@@ -25,7 +25,6 @@ target_include_directories(onnxruntime_headers SYSTEM INTERFACE "${ort_root}/inc
 find_package(JPEG REQUIRED)
 find_package(PNG REQUIRED)
 find_library(webp_library webp REQUIRED)
-find_library(webp_demux_library webpdemux REQUIRED)
 
 if(MODELKIT_TESTS)
   find_package(GTest REQUIRED)

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/spelling.h"
+#include "base/text.h"
 
 namespace mk::cli {
 namespace {
@@ -154,10 +155,7 @@ bool asks_for_help(std::span<const std::string> arguments) {
 }
 
 bool asks_for_json(std::span<const std::string> arguments) {
-  const auto is_json = [](std::string_view text) {
-    return text.size() == 4 && (text[0] | 32) == 'j' && (text[1] | 32) == 's' && (text[2] | 32) == 'o' &&
-           (text[3] | 32) == 'n';
-  };
+  const auto is_json = [](std::string_view text) { return equal_ignoring_case(text, "json"); };
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const std::string_view argument = arguments[i];
     if (argument == "--") return false;

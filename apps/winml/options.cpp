@@ -4,6 +4,8 @@
 
 #include <charconv>
 
+#include "base/text.h"
+
 namespace mk::cli {
 namespace {
 
@@ -15,13 +17,6 @@ std::vector<std::string> split_names(std::string_view names) {
     names.remove_prefix(comma == std::string_view::npos ? names.size() : comma + 2);
   }
   return parts;
-}
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return result;
 }
 
 template <typename Number>
@@ -101,9 +96,8 @@ const std::string& OptionRow::name() const {
 OptionRow& OptionRow::choices(std::vector<std::string> list) {
   choice_list = std::move(list);
   set = [allowed = choice_list, inner = std::move(set)](std::string_view text) -> Status {
-    const std::string wanted = lower(text);
     for (const std::string& choice : allowed)
-      if (lower(choice) == wanted) return inner(choice);
+      if (equal_ignoring_case(choice, text)) return inner(choice);
     return fail(ErrorCode::usage, "", "", fmt::format("Choose one of {}", join(allowed)));
   };
   return *this;

@@ -29,6 +29,9 @@ class JsonView {
  public:
   JsonView(const Json& value, std::string document, ErrorCode code = ErrorCode::malformed);
 
+  // The same place of the document with another value (a rewritten section); `value` must outlive the view.
+  JsonView with_value(const Json& value) const { return {&value, document_, pointer_, code_}; }
+
   const Json& json() const { return *value_; }
   const std::string& pointer() const { return pointer_; }
   std::string where() const;  // "config.json#/text_config/hidden_size"

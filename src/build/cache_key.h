@@ -1,0 +1,34 @@
+#pragma once
+// Names and keys of cached artefacts (spec: config, cache).
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/path.h"
+#include "build/build_config.h"
+
+namespace mk {
+
+// First 16 hex digits of the SHA-256 of the config as canonical JSON (keys sorted, `auto` left out, printed as Python's
+// json.dumps does).
+std::string config_hash(const BuildConfig& config);
+
+// "image-classification" -> "imgcls"; a task without an abbreviation gives its first eight characters.
+std::string task_abbreviation(std::string_view task);
+
+// What a build was told beyond its config.
+struct BuildControls {
+  bool skip_optimize = false;
+  std::optional<std::int64_t> max_optim_iterations;
+};
+// "imgcls_0123456789abcdef", and "_" with eight more digits where controls deviate.
+std::string cache_key(std::string_view task, const BuildConfig& config, const BuildControls& controls = {});
+
+// WINML_CACHE_DIR, else ~/.cache/winml.
+Path cache_root();
+// ROOT/artifacts/SLUG, where the slug is the model's name with its slashes as underscores.
+Path artifact_folder(std::string_view model);
+
+}  // namespace mk
