@@ -26,7 +26,7 @@ class Checkpoint {
   // Sorted by name.
   const std::map<std::string, Tensor, std::less<>>& tensors() const { return tensors_; }
   const std::vector<Path>& files() const { return files_; }
-  std::uint64_t total_bytes() const;
+  std::uint64_t total_bytes() const;  // of data; what two names share counts once
   const std::map<std::string, std::string>& metadata() const { return metadata_; }  // safetensors __metadata__
 
  private:

@@ -4,9 +4,9 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/json_fwd.h"
@@ -14,6 +14,8 @@
 #include "base/result.h"
 
 namespace mk {
+
+class JsonView;
 
 class ModelConfig {
  public:
@@ -23,7 +25,9 @@ class ModelConfig {
 
   std::string model_type() const;                  // empty where the file has none
   std::vector<std::string> architectures() const;  // empty where the file has none
-  const Json& json() const { return *json_; }
+  const Json& json() const;
+  // For fields that the readers below do not fit; errors name file and pointer.
+  const JsonView& view() const { return *view_; }
   const std::string& name() const { return name_; }  // for errors: the file's path
 
   bool has(std::string_view key) const;  // there and not null
@@ -41,15 +45,14 @@ class ModelConfig {
 
   // Number of labels: len(id2label), else num_labels, else 2 (transformers' rule).
   Result<std::int64_t> num_labels() const;
-  // id2label in order of id; LABEL_0 ... where the file has none.
+  // One name per label, id2label's where it has one, else LABEL_0 ...
   Result<std::vector<std::string>> labels() const;
 
  private:
-  ModelConfig(std::shared_ptr<const Json> root, const Json* json, std::string name, std::string pointer);
+  ModelConfig(std::shared_ptr<const Json> root, std::shared_ptr<const JsonView> view, std::string name);
   std::shared_ptr<const Json> root_;
-  const Json* json_;
+  std::shared_ptr<const JsonView> view_;  // of the root or of a section of it
   std::string name_;
-  std::string pointer_;
 };
 
 }  // namespace mk
