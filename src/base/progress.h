@@ -24,6 +24,7 @@ class Stage {
   virtual void skipped(std::string_view reason) = 0;
 };
 
+// It outlives its stages. Safe to call from several threads.
 class Progress {
  public:
   virtual ~Progress() = default;

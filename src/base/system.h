@@ -32,8 +32,9 @@ MachineInfo machine_info();
 std::optional<std::uint64_t> resident_bytes();
 std::optional<std::uint64_t> peak_resident_bytes();
 
-std::string utc_timestamp();    // 2026-11-30T19:50:52.123456+00:00
-std::string local_timestamp();  // 20261130-195052, for file names
+std::string utc_timestamp();      // 2026-11-30T19:50:52.123456+00:00
+std::string local_timestamp();    // 20261130-195052, for file names
+std::string local_time_of_day();  // 19:50:52, for log lines
 
 // A shared library loaded at run time. Never unloaded: runtimes keep threads.
 class SharedLibrary {

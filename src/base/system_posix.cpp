@@ -63,6 +63,14 @@ void read_cpu(MachineInfo& info) {
   info.cores = static_cast<int>(cores.size());
 }
 
+std::string local_time(const char* format) {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  ::localtime_r(&now, &parts);
+  char text[32];
+  return {text, std::strftime(text, sizeof text, format, &parts)};
+}
+
 std::atomic<bool> interrupt_seen{false};
 static_assert(std::atomic<bool>::is_always_lock_free);
 
@@ -118,13 +126,8 @@ std::optional<std::uint64_t> peak_resident_bytes() {
   return bytes;
 }
 
-std::string local_timestamp() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  ::localtime_r(&now, &parts);
-  char text[32];
-  return {text, std::strftime(text, sizeof text, "%Y%m%d-%H%M%S", &parts)};
-}
+std::string local_timestamp() { return local_time("%Y%m%d-%H%M%S"); }
+std::string local_time_of_day() { return local_time("%H:%M:%S"); }
 
 Result<SharedLibrary> SharedLibrary::load(const Path& path) {
   // NODELETE: also when the library itself asks to be closed.
