@@ -1,10 +1,12 @@
 #include "runtime/host_tensor.h"
 
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <type_traits>
+#include <utility>
+
+#include "graph/float_formats.h"
 
 namespace mk {
 namespace {
@@ -17,38 +19,8 @@ struct BFloat16 {
   std::uint16_t bits;
 };
 
-double widen(Float16 value) {
-  const int exponent = (value.bits >> 10) & 31;
-  const int fraction = value.bits & 1023;
-  const double sign = (value.bits & 0x8000) ? -1.0 : 1.0;
-  if (exponent == 31)
-    return fraction ? std::numeric_limits<double>::quiet_NaN() : sign * std::numeric_limits<double>::infinity();
-  if (exponent == 0) return sign * std::ldexp(fraction, -24);
-  return sign * std::ldexp(1024 + fraction, exponent - 25);
-}
-
-double widen(BFloat16 value) { return std::bit_cast<float>(static_cast<std::uint32_t>(value.bits) << 16); }
-
-Float16 to_float16(double value) {
-  const std::uint16_t sign = std::signbit(value) ? 0x8000 : 0;
-  const double size = std::fabs(value);
-  if (std::isnan(value)) return {static_cast<std::uint16_t>(sign | 0x7e00)};
-  if (size == 0) return {sign};
-  if (size >= 65520.0) return {static_cast<std::uint16_t>(sign | 0x7c00)};
-  int exponent = 0;
-  std::frexp(size, &exponent);                    // size = m * 2^exponent with m in [0.5, 1)
-  const int unit = std::max(exponent - 11, -24);  // the weight of the last bit
-  const auto steps = static_cast<int>(std::nearbyint(std::ldexp(size, -unit)));  // ties to even
-  // A carry out of the fraction is the next exponent, so the sum of the two is right.
-  const int bits = unit == -24 ? steps : ((unit + 24) << 10) + steps;
-  return {static_cast<std::uint16_t>(sign | bits)};
-}
-
-BFloat16 to_bfloat16(double value) {
-  const auto single = std::bit_cast<std::uint32_t>(static_cast<float>(value));
-  if (std::isnan(value)) return {static_cast<std::uint16_t>((single >> 16) | 0x40)};
-  return {static_cast<std::uint16_t>((single + 0x7fff + ((single >> 16) & 1)) >> 16)};
-}
+double widen(Float16 value) { return float16_value(value.bits); }
+double widen(BFloat16 value) { return bfloat16_value(value.bits); }
 
 // Calls `use` with a value of the C++ type of an element type; false where there is none.
 template <typename Use>
@@ -112,9 +84,9 @@ auto plain(T value) {
 template <typename To, typename From>
 bool convert(From value, To& out) {
   if constexpr (std::is_same_v<To, Float16>) {
-    out = to_float16(static_cast<double>(value));
+    out = {float16_bits(static_cast<float>(value))};
   } else if constexpr (std::is_same_v<To, BFloat16>) {
-    out = to_bfloat16(static_cast<double>(value));
+    out = {bfloat16_bits(static_cast<float>(value))};
   } else if constexpr (std::is_same_v<To, bool>) {
     out = value != From{};
   } else if constexpr (std::is_floating_point_v<To>) {
