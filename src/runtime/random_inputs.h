@@ -1,0 +1,39 @@
+#pragma once
+// Inputs drawn for measuring, comparing and checking a model.
+//
+// The generator is base/random.h, one per set of inputs, the inputs in the model's order, so
+// numpy.random.default_rng(seed) draws the same values: floats low + (high - low) * random(), integers
+// integers(low, high), bools integers(0, 2). Without a range floats are in [0, 1); integers are 0 or 1, but 1 where the
+// name says that it is a mask (a mask of zeros leaves nothing to compute). Text is empty.
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "base/result.h"
+#include "runtime/host_tensor.h"
+
+namespace mk {
+
+struct ValueRange {
+  double low = 0;
+  double high = 1;  // exclusive
+  bool operator==(const ValueRange&) const = default;
+};
+
+struct InputSpec {
+  std::string name;
+  DataType type = DataType::float32;
+  std::vector<std::int64_t> dims;
+  std::optional<ValueRange> range;
+};
+
+// Boxes (`bbox`, four to a row) have their corners in order.
+Result<HostTensor> random_tensor(const InputSpec& spec, Random& random);
+Result<std::vector<HostTensor>> random_inputs(std::span<const InputSpec> specs, Random& random);
+Result<std::vector<HostTensor>> random_inputs(std::span<const InputSpec> specs, std::uint64_t seed = 42);
+
+}  // namespace mk
