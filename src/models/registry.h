@@ -16,14 +16,9 @@
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/config.h"
 #include "graph/ir.h"
+#include "graph/value_range.h"
 
 namespace mk {
-
-// [low, high): of integer inputs every value drawn is below high.
-struct ValueRange {
-  double low = 0;
-  double high = 1;
-};
 
 // One input of a graph, as winml.io.inputs and the build config's export.input_tensors describe it (spec: export, I/O
 // contracts).

@@ -26,7 +26,7 @@ struct ShapeOverrides {
 Result<ShapeOverrides> read_shape_overrides(const Path& path);
 
 struct ChosenShapes {
-  std::vector<InputSpec> inputs;  // in the model's order, without ranges
+  std::vector<DrawSpec> inputs;  // in the model's order, without ranges
   // Every symbol of an input and its value, in order of appearance; an unnamed dimension is "input[axis]".
   std::vector<std::pair<std::string, std::int64_t>> dynamic;
 };

@@ -29,7 +29,7 @@ std::int64_t whole(double value) {
   return static_cast<std::int64_t>(std::ceil(std::clamp(value, -most, most)));
 }
 
-Integers integers_of(const InputSpec& spec) {
+Integers integers_of(const DrawSpec& spec) {
   const Integers limits = limits_of(spec.type);
   if (!spec.range) {
     if (spec.type != DataType::boolean && spec.name.find("mask") != std::string::npos) return {1, 2};
@@ -48,7 +48,7 @@ void sort_corners(std::vector<T>& values) {
 
 }  // namespace
 
-Result<HostTensor> random_tensor(const InputSpec& spec, Random& random) {
+Result<HostTensor> random_tensor(const DrawSpec& spec, Random& random) {
   MK_TRY(auto blank, zero_tensor(spec.name, spec.type, spec.dims));
   const std::uint64_t count = blank.element_count();
   const bool boxes = spec.name == "bbox" && !spec.dims.empty() && spec.dims.back() == 4;
@@ -71,16 +71,16 @@ Result<HostTensor> random_tensor(const InputSpec& spec, Random& random) {
   return blank;  // text, and elements below 8 bits or of 8-bit float: zeros
 }
 
-Result<std::vector<HostTensor>> random_inputs(std::span<const InputSpec> specs, Random& random) {
+Result<std::vector<HostTensor>> random_inputs(std::span<const DrawSpec> specs, Random& random) {
   std::vector<HostTensor> inputs;
-  for (const InputSpec& spec : specs) {
+  for (const DrawSpec& spec : specs) {
     MK_TRY(auto tensor, random_tensor(spec, random));
     inputs.push_back(std::move(tensor));
   }
   return inputs;
 }
 
-Result<std::vector<HostTensor>> random_inputs(std::span<const InputSpec> specs, std::uint64_t seed) {
+Result<std::vector<HostTensor>> random_inputs(std::span<const DrawSpec> specs, std::uint64_t seed) {
   Random random(seed);
   return random_inputs(specs, random);
 }

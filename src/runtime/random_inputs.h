@@ -14,17 +14,12 @@
 
 #include "base/random.h"
 #include "base/result.h"
+#include "graph/value_range.h"
 #include "runtime/host_tensor.h"
 
 namespace mk {
 
-struct ValueRange {
-  double low = 0;
-  double high = 1;  // exclusive
-  bool operator==(const ValueRange&) const = default;
-};
-
-struct InputSpec {
+struct DrawSpec {
   std::string name;
   DataType type = DataType::float32;
   std::vector<std::int64_t> dims;
@@ -32,8 +27,8 @@ struct InputSpec {
 };
 
 // Boxes (`bbox`, four to a row) have their corners in order.
-Result<HostTensor> random_tensor(const InputSpec& spec, Random& random);
-Result<std::vector<HostTensor>> random_inputs(std::span<const InputSpec> specs, Random& random);
-Result<std::vector<HostTensor>> random_inputs(std::span<const InputSpec> specs, std::uint64_t seed = 42);
+Result<HostTensor> random_tensor(const DrawSpec& spec, Random& random);
+Result<std::vector<HostTensor>> random_inputs(std::span<const DrawSpec> specs, Random& random);
+Result<std::vector<HostTensor>> random_inputs(std::span<const DrawSpec> specs, std::uint64_t seed = 42);
 
 }  // namespace mk

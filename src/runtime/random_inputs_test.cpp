@@ -14,10 +14,10 @@ std::vector<T> values_of(const HostTensor& tensor) {
 // rng = numpy.random.default_rng(42): rng.random(2), 2 + 3 * rng.random(2), rng.integers(0, 30522, 3),
 // rng.integers(0, 2, 4), in this order.
 TEST(RandomInputs, EqualNumpys) {
-  const std::vector<InputSpec> specs{{"pixels", DataType::float32, {1, 2}, std::nullopt},
-                                     {"scaled", DataType::float64, {2}, ValueRange{2, 5}},
-                                     {"input_ids", DataType::int32, {1, 3}, ValueRange{0, 30522}},
-                                     {"types", DataType::int64, {4}, std::nullopt}};
+  const std::vector<DrawSpec> specs{{"pixels", DataType::float32, {1, 2}, std::nullopt},
+                                    {"scaled", DataType::float64, {2}, ValueRange{2, 5}},
+                                    {"input_ids", DataType::int32, {1, 3}, ValueRange{0, 30522}},
+                                    {"types", DataType::int64, {4}, std::nullopt}};
   ASSERT_OK_AND(const auto inputs, random_inputs(specs, 42));
   ASSERT_EQ(inputs.size(), 4u);
   EXPECT_EQ(values_of<float>(inputs[0]), (std::vector<float>{0.7739560604095459f, 0.43887844681739807f}));
@@ -28,13 +28,13 @@ TEST(RandomInputs, EqualNumpys) {
 }
 
 TEST(RandomInputs, RangesAndTheirAbsence) {
-  const std::vector<InputSpec> specs{{"attention_mask", DataType::int64, {1, 50}, std::nullopt},
-                                     {"token_type_ids", DataType::int64, {1, 50}, std::nullopt},
-                                     {"ids", DataType::uint8, {200}, ValueRange{250, 1000}},
-                                     {"flag", DataType::boolean, {100}, std::nullopt},
-                                     {"half", DataType::float16, {50}, ValueRange{-1, 1}},
-                                     {"bbox", DataType::int64, {1, 20, 4}, ValueRange{0, 1000}},
-                                     {"text", DataType::string, {3}, std::nullopt}};
+  const std::vector<DrawSpec> specs{{"attention_mask", DataType::int64, {1, 50}, std::nullopt},
+                                    {"token_type_ids", DataType::int64, {1, 50}, std::nullopt},
+                                    {"ids", DataType::uint8, {200}, ValueRange{250, 1000}},
+                                    {"flag", DataType::boolean, {100}, std::nullopt},
+                                    {"half", DataType::float16, {50}, ValueRange{-1, 1}},
+                                    {"bbox", DataType::int64, {1, 20, 4}, ValueRange{0, 1000}},
+                                    {"text", DataType::string, {3}, std::nullopt}};
   ASSERT_OK_AND(const auto inputs, random_inputs(specs, 7));
   for (const auto value : values_of<std::int64_t>(inputs[0])) EXPECT_EQ(value, 1);
   bool zero = false, one = false;
@@ -51,7 +51,7 @@ TEST(RandomInputs, RangesAndTheirAbsence) {
   }
   EXPECT_EQ(inputs[6].strings.size(), 3u);
 
-  const std::vector<InputSpec> impossible{{"ids", DataType::int8, {1}, ValueRange{500, 600}}};
+  const std::vector<DrawSpec> impossible{{"ids", DataType::int8, {1}, ValueRange{500, 600}}};
   EXPECT_EQ(random_inputs(impossible).error().where, "ids");
 }
 

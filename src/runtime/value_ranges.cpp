@@ -54,8 +54,8 @@ std::map<std::string, ValueRange> value_ranges(const Model& model) {
   return ranges;
 }
 
-void apply_ranges(const std::map<std::string, ValueRange>& ranges, std::vector<InputSpec>& specs) {
-  for (InputSpec& spec : specs)
+void apply_ranges(const std::map<std::string, ValueRange>& ranges, std::vector<DrawSpec>& specs) {
+  for (DrawSpec& spec : specs)
     if (const auto range = ranges.find(spec.name); range != ranges.end()) spec.range = range->second;
 }
 

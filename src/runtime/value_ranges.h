@@ -14,6 +14,6 @@ namespace mk {
 std::map<std::string, ValueRange> value_ranges(const Model& model);
 
 // Puts the ranges into the specs of those names.
-void apply_ranges(const std::map<std::string, ValueRange>& ranges, std::vector<InputSpec>& specs);
+void apply_ranges(const std::map<std::string, ValueRange>& ranges, std::vector<DrawSpec>& specs);
 
 }  // namespace mk

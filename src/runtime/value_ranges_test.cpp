@@ -36,8 +36,8 @@ TEST(ValueRanges, MetadataWinsOverTheGraph) {
   set(model.metadata, "winml.io.inputs", "not json");
   EXPECT_EQ(value_ranges(model).size(), 2u);
 
-  std::vector<InputSpec> specs{{"input_ids", DataType::int32, {1, 8}, std::nullopt},
-                               {"other", DataType::int32, {1}, std::nullopt}};
+  std::vector<DrawSpec> specs{{"input_ids", DataType::int32, {1, 8}, std::nullopt},
+                              {"other", DataType::int32, {1}, std::nullopt}};
   apply_ranges(ranges, specs);
   EXPECT_EQ(specs[0].range, (ValueRange{2, 7}));
   EXPECT_FALSE(specs[1].range);
