@@ -25,6 +25,7 @@ target_include_directories(onnxruntime_headers SYSTEM INTERFACE "${ort_root}/inc
 find_package(JPEG REQUIRED)
 find_package(PNG REQUIRED)
 find_library(webp_library webp REQUIRED)
+find_library(webp_demux_library webpdemux REQUIRED)
 find_library(zip_library zip REQUIRED)  # npz archives
 
 if(MODELKIT_TESTS)

@@ -1,0 +1,82 @@
+#include "base/staging.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <random>
+
+#include "base/publish.h"
+#include "base/system_error.h"
+
+namespace mk {
+namespace {
+
+constexpr std::string_view suffix = ".winml-tmp";
+
+std::string random_name() {
+  std::random_device random;
+  return fmt::format(".{}-{:08x}{:08x}{}", process_id(), random(), random(), suffix);
+}
+
+// ".<digits>-<16 hex digits>.winml-tmp"
+bool is_staging_name(std::string_view name) {
+  if (!name.starts_with('.') || !name.ends_with(suffix)) return false;
+  name = name.substr(1, name.size() - 1 - suffix.size());
+  const std::size_t dash = name.find('-');
+  if (dash == 0 || dash == name.npos || name.size() - dash - 1 != 16) return false;
+  return name.find_first_not_of("0123456789") == dash &&
+         name.find_first_not_of("0123456789abcdef", dash + 1) == name.npos;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<StagingFolder>> StagingFolder::create(const Path& folder) {
+  // Between its making and its locking another process may sweep a folder: then it is made anew.
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    const Path path = folder / random_name();
+    std::error_code code;
+    if (!std::filesystem::create_directory(path, code)) {
+      if (!code) continue;
+      return tl::make_unexpected(system_error(code, "cannot write into the folder", folder));
+    }
+    FolderLock lock = FolderLock::take(path);
+    if (lock.state() == FolderLock::State::gone || lock.state() == FolderLock::State::busy) continue;
+    std::unique_ptr<StagingFolder> staging(new StagingFolder(folder, path, std::move(lock)));
+    for (const Path& inner : {staging->fresh(), staging->old()}) {
+      if (!std::filesystem::create_directory(inner, code)) {
+        return tl::make_unexpected(system_error(code, "cannot write into the folder", folder));
+      }
+    }
+    return staging;
+  }
+  return fail(ErrorCode::failed, "cannot make a temporary folder", to_utf8(folder));
+}
+
+StagingFolder::~StagingFolder() {
+  std::error_code ignored;
+  if (!kept_) std::filesystem::remove_all(path_, ignored);
+}
+
+void StagingFolder::keep() {
+  if (std::exchange(kept_, true)) return;
+  Path kept = path_;
+  kept.replace_extension(".winml-kept");
+  std::error_code code;
+  std::filesystem::rename(path_, kept, code);
+  if (!code) path_ = kept;
+}
+
+void sweep_leftovers(const Path& folder) {
+  const Result<std::vector<Path>> names = list_folder(folder);
+  if (!names) return;
+  for (const Path& name : *names) {
+    if (!is_staging_name(to_utf8(name))) continue;
+    const Path path = folder / name;
+    std::error_code ignored;
+    if (!std::filesystem::is_directory(std::filesystem::symlink_status(path, ignored))) continue;
+    const FolderLock lock = FolderLock::take(path);
+    if (lock.state() == FolderLock::State::held) std::filesystem::remove_all(path, ignored);
+  }
+}
+
+}  // namespace mk
