@@ -127,7 +127,11 @@ int spawn(const Path& program, const ProcessOptions& options, const Streams& str
     result = ::posix_spawn_file_actions_addchdir_np(&actions, options.working_folder->c_str());
   }
   ::posix_spawnattr_setsigmask(&attributes, &mask);
-  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  sigset_t defaults;
+  ::sigemptyset(&defaults);
+  ::sigaddset(&defaults, SIGPIPE);
+  ::posix_spawnattr_setsigdefault(&attributes, &defaults);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
   if (result == 0) {
     result = ::posix_spawnp(&child, file.c_str(), &actions, &attributes, pointers(arguments).data(),
                             pointers(environment).data());

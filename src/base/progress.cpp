@@ -45,12 +45,12 @@ class Console {
  public:
   explicit Console(const ConsoleOptions& options)
       : verbosity_(options.verbosity),
-        color_(options.color && color_welcome(Stream::err)),
-        live_(options.verbosity >= 0 && redrawing_welcome(Stream::err)),
-        marks_(live_ && symbols_welcome() ? symbols : words) {}
+        color_(options.color && color_allowed(Stream::err)),
+        live_(options.verbosity >= 0 && redrawing_allowed(Stream::err)),
+        marks_(live_ && symbols_allowed() ? symbols : words) {}
   ~Console() {
     const std::lock_guard lock(mutex_);
-    if (drawn_) write_stream(Stream::err, clear_line);
+    if (drawn_) put(clear_line);
   }
   Console(const Console&) = delete;
   Console& operator=(const Console&) = delete;
@@ -66,18 +66,22 @@ class Console {
     std::string all(drawn_ ? clear_line : std::string_view());
     all += text;
     all += '\n';
-    write_stream(Stream::err, all);
+    put(all);
     drawn_ = false;
   }
 
   void draw(std::string_view text) {
     if (!live_) return;
     const std::lock_guard lock(mutex_);
-    write_stream(Stream::err, std::string(clear_line) + fitted(text, terminal_width(Stream::err)));
+    const int columns = terminal_columns(Stream::err);
+    put(std::string(clear_line) + fitted(text, columns > 0 ? columns : 80));
     drawn_ = true;
   }
 
  private:
+  // Where stderr is closed there is nobody to tell.
+  static void put(std::string_view text) { static_cast<void>(write_stream(Stream::err, text)); }
+
   const int verbosity_;
   const bool color_;
   const bool live_;

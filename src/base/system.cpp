@@ -6,6 +6,8 @@
 #include <chrono>
 #include <cstdlib>
 
+#include "base/text.h"
+
 namespace mk {
 
 std::optional<std::string> environment(std::string_view name) {
@@ -19,9 +21,7 @@ bool environment_flag(std::string_view name) {
   const auto blank = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); };
   value.erase(value.begin(), std::find_if_not(value.begin(), value.end(), blank));
   value.erase(std::find_if_not(value.rbegin(), value.rend(), blank).base(), value.end());
-  for (char& c : value) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
+  value = lower_case(value);
   return value == "1" || value == "true" || value == "yes" || value == "on";
 }
 
