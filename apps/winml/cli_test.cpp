@@ -1,8 +1,10 @@
 // The command as a process: what it prints where, and how it ends.
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/process.h"
 #include "testing/testing.h"
+#include "winml/commands.h"
 
 namespace mk::cli {
 namespace {
@@ -34,11 +36,12 @@ TEST(Root, HelpIsTheSameHoweverItIsAskedFor) {
 }
 
 TEST(Root, BannerIsOnStderrWithoutColourAndWithTheVersion) {
-  const ProcessOutcome help = winml({});
+  const ProcessOutcome help = winml({}, {{"LC_ALL", "C.UTF-8"}});
   EXPECT_NE(help.err.find("█"), std::string::npos);
   EXPECT_NE(help.err.find(MODELKIT_VERSION), std::string::npos);
   EXPECT_EQ(help.out.find("█"), std::string::npos);
   EXPECT_EQ((help.out + help.err).find('\x1b'), std::string::npos);
+  EXPECT_EQ(winml({}, {{"LC_ALL", "C"}}).err.find("█"), std::string::npos);
 }
 
 TEST(Root, Version) {
@@ -125,6 +128,70 @@ TEST(Sys, SucceedsWithoutOnnxRuntime) {
   EXPECT_NE(sys.err.find("Warning"), std::string::npos);
   // Asked for by name, it is an error.
   EXPECT_NE(winml({"sys", "--list-ep"}, nowhere).exit_code, 0);
+}
+
+TEST(Sys, CompactIsAFewLines) {
+  const ProcessOutcome sys = winml({"sys", "-f", "compact"});
+  EXPECT_TRUE(sys.out.starts_with("winml: " MODELKIT_VERSION " ("));
+  EXPECT_TRUE(winml({"sys", "-f", "compact", "--list-device"}).out.starts_with("CPU: "));
+}
+
+// What bash completes after a line of words, the last of which is being typed.
+std::string completed(const std::string& words) {
+  const std::string script = "source <(" MODELKIT_WINML " completion bash); COMP_WORDS=(" + words +
+                             "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _winml; echo \"${COMPREPLY[*]}\"";
+  const auto outcome = run_process("/bin/bash", {.arguments = {"-c", script}});
+  EXPECT_TRUE(outcome);
+  EXPECT_EQ(outcome->err, "");
+  return outcome->out;
+}
+
+TEST(Completion, Bash) {
+  EXPECT_EQ(completed("winml sy"), "sys\n");
+  EXPECT_EQ(completed("winml sys --list"), "--list-device --list-ep\n");
+  EXPECT_EQ(completed("winml -v sys --format j"), "json\n");
+  EXPECT_EQ(completed("winml sys --format = c"), "compact\n");
+  EXPECT_EQ(completed("winml completion z"), "zsh\n");
+  EXPECT_EQ(completed("winml sys --ort ''"), "\n");  // paths are the shell's
+}
+
+TEST(Completion, EveryShellKnowsEveryCommand) {
+  for (const char* shell : {"bash", "zsh", "fish", "powershell"}) {
+    const ProcessOutcome script = winml({"completion", shell});
+    EXPECT_EQ(script.exit_code, 0);
+    EXPECT_NE(script.out.find("sys"), std::string::npos) << shell;
+    EXPECT_NE(script.out.find("list-ep"), std::string::npos) << shell;
+    EXPECT_EQ(script.out.find("debug"), std::string::npos) << shell;
+  }
+  EXPECT_EQ(winml({"completion", "tcsh"}).exit_code, 2);
+}
+
+// docs/commands has a page per command whose option table is what the command says; tools/update-docs writes it.
+TEST(Docs, TablesDoNotDrift) {
+  for (const Command& command : all_commands()) {
+    if (command.hidden) continue;
+    const std::string name(command.name);
+    ASSERT_OK_AND(const std::string page, read_text(testing::repository("docs/commands/" + name + ".md")));
+    const std::string table = winml({"docs", name}).out;
+    EXPECT_NE(page.find("<!-- options: " + name + " -->\n" + table + "<!-- end -->\n"), std::string::npos)
+        << "docs/commands/" << name << ".md: run tools/update-docs";
+  }
+}
+
+TEST(Streams, AReaderThatLeavesIsNoError) {
+  const auto outcome = run_process(
+      "/bin/bash", {.arguments = {"-c", "set -o pipefail; " MODELKIT_WINML " completion zsh | head -1 >/dev/null"}});
+  ASSERT_OK(outcome);
+  EXPECT_EQ(outcome->exit_code, 0);
+  EXPECT_EQ(outcome->err, "");
+}
+
+TEST(Streams, AFullDiskBehindStdoutIsAnError) {
+  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP();
+  const auto outcome = run_process("/bin/bash", {.arguments = {"-c", MODELKIT_WINML " --version > /dev/full"}});
+  ASSERT_OK(outcome);
+  EXPECT_EQ(outcome->exit_code, 1);
+  EXPECT_TRUE(outcome->err.starts_with("error: cannot write"));
 }
 
 }  // namespace

@@ -10,12 +10,16 @@
 namespace mk::cli {
 
 // One line per command, each defined in the file of its name.
+Command completion_command();
+Command docs_command();
 Command sys_command();
 
 namespace {
 
 constexpr std::array commands{
     &sys_command,
+    &completion_command,
+    &docs_command,
 };
 
 // Commands that scripts know from the Python tool.

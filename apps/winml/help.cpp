@@ -84,10 +84,11 @@ std::string option_lines(const OptionTable& table, bool positional, const Style&
 
 std::string banner(std::string_view version, const Style& style) {
   std::string text = "\n";
-  for (const std::string_view row : letters) text += painted(row, "█", style.color);
-  text += painted(std::string(letters[0].size(), '-'), "─", style.color);
-  text += "  Windows ML · Model Conversion & Optimization\n";
-  text += fmt::format("  {}\n\n", style.dim(fmt::format("v{} · CPU · GPU · NPU", version)));
+  for (const std::string_view row : letters) text += painted(row, style.symbols ? "█" : "#", style.color);
+  text += painted(std::string(letters[0].size(), '-'), style.symbols ? "─" : "-", style.color);
+  const std::string_view dot = style.symbols ? "·" : "|";
+  text += fmt::format("  Windows ML {} Model Conversion & Optimization\n", dot);
+  text += fmt::format("  {}\n\n", style.dim(fmt::format("v{0} {1} CPU {1} GPU {1} NPU", version, dot)));
   return text;
 }
 

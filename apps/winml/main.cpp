@@ -23,7 +23,8 @@ namespace {
 
 Style style_of(Stream stream, bool no_color) {
   const int columns = terminal_columns(stream);
-  return {.color = !no_color && color_allowed(stream), .width = columns > 0 ? columns : 100};
+  return {
+      .color = !no_color && color_allowed(stream), .symbols = symbols_allowed(), .width = columns > 0 ? columns : 100};
 }
 
 Json error_document(const Error& error) {
