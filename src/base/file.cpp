@@ -11,7 +11,7 @@ namespace mk {
 
 // Up to this a copy goes through the buffer: one write for many small tensors.
 constexpr std::uint64_t small_copy = 64 << 10;
-constexpr std::uint64_t copy_block = 1 << 20;
+constexpr std::uint64_t copy_block = 256 << 10;
 
 Status OutputFile::begin(std::string_view action) {
   if (error_) return tl::make_unexpected(*error_);
