@@ -137,7 +137,8 @@ class Node {
   const std::vector<Attribute>& attributes() const { return attributes_; }
   std::vector<Attribute>& attributes() { return attributes_; }  // graphs enter and leave by the functions below
   const Attribute* attribute(std::string_view name) const;
-  void set_attribute(Attribute attribute);  // replaces one of that name
+  void set_attribute(Attribute attribute);     // replaces one of that name
+  void append_attribute(Attribute attribute);  // where the caller knows that the name is new
   void erase_attribute(std::string_view name);
   std::int64_t integer(std::string_view name, std::int64_t otherwise) const;
   float real(std::string_view name, float otherwise) const;

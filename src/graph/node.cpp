@@ -58,6 +58,11 @@ void Node::set_attribute(Attribute attribute) {
   attributes_.push_back(std::move(attribute));
 }
 
+void Node::append_attribute(Attribute attribute) {
+  adopt(attribute);
+  attributes_.push_back(std::move(attribute));
+}
+
 void Node::erase_attribute(std::string_view wanted) {
   std::erase_if(attributes_, [&](const Attribute& attribute) { return attribute.name == wanted; });
 }

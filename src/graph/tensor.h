@@ -71,7 +71,10 @@ struct Tensor {
   std::vector<std::int64_t> dims;    // all >= 0; empty is a scalar
   Bytes data;                        // null for string tensors and for tensors whose data is not there
   std::vector<std::string> strings;  // elements of a string tensor
-  std::string sparse;                // wire bytes of the SparseTensorProto where it is one; then data is null
+  // Where it is a sparse tensor, its SparseTensorProto on the wire without dims and the name; then data is null.
+  std::string sparse;
+  // external_data entries (location, offset, length, checksum ...) that it was read by.
+  std::vector<std::pair<std::string, std::string>> external;
   std::string doc_string;
   std::vector<std::pair<std::string, std::string>> metadata;
   std::string unknown_fields;  // wire bytes of fields we do not know, kept
