@@ -76,6 +76,12 @@ void Graph::set_initializer(Value* value, Tensor tensor) {
   value->initializer_ = std::make_unique<Tensor>(std::move(tensor));
 }
 
+void Graph::remove_initializer(Value* value) {
+  assert(value->graph_ == this && value->initializer_);
+  value->initializer_.reset();
+  std::erase(initializers_, value);
+}
+
 void Graph::mark_input(Value* value) {
   assert(value->graph_ == this && !value->producer_ && !value->is_input_);
   value->is_input_ = true;

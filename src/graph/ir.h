@@ -200,6 +200,7 @@ class Graph {
   Value* add_input(std::string name, Type type);
   Value* add_initializer(Tensor tensor);              // its name is the value's
   void set_initializer(Value* value, Tensor tensor);  // of a value without producer; the tensor takes its name
+  void remove_initializer(Value* value);              // the value stays, with its type
   void mark_input(Value* value);
   void mark_output(Value* value);  // appends; a value may be listed more than once
   void set_output(std::size_t index, Value* value);
