@@ -2,6 +2,7 @@
 
 #include <zip.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "base/text.h"
@@ -34,6 +35,23 @@ Result<std::vector<std::byte>> read_entry(zip_t& archive, std::uint64_t index, s
 }
 
 }  // namespace
+
+Status check_names(std::span<const HostTensor> arrays, std::span<const Port> inputs, std::string_view where) {
+  const auto list = [](std::string& text, const std::string& name) { text += (text.empty() ? "" : ", ") + name; };
+  const auto named = [](const std::string& name) { return [&name](const auto& item) { return item.name == name; }; };
+  std::string missing, unexpected, expected;
+  for (const Port& input : inputs) {
+    list(expected, input.name);
+    if (std::none_of(arrays.begin(), arrays.end(), named(input.name))) list(missing, input.name);
+  }
+  for (const HostTensor& array : arrays)
+    if (std::none_of(inputs.begin(), inputs.end(), named(array.name))) list(unexpected, array.name);
+  if (missing.empty() && unexpected.empty()) return {};
+  std::string message;
+  if (!missing.empty()) message += "missing [" + missing + "]";
+  if (!unexpected.empty()) message += (message.empty() ? "" : " and ") + std::string("unexpected [") + unexpected + "]";
+  return fail(ErrorCode::usage, message, std::string(where), "Expected exactly: [" + expected + "]");
+}
 
 Result<std::vector<HostTensor>> read_npz(const Path& path) {
   const std::string where = to_utf8(path);

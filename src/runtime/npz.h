@@ -8,6 +8,7 @@
 #include "base/path.h"
 #include "base/result.h"
 #include "runtime/host_tensor.h"
+#include "runtime/session.h"
 
 namespace mk {
 
@@ -15,6 +16,9 @@ namespace mk {
 // not_found, usage for a file that is no .npz (a .npy: with how to wrap it), malformed, and unsupported for arrays of
 // text or Python objects, naming the key.
 Result<std::vector<HostTensor>> read_npz(const Path& path);
+
+// usage, listing what is missing and what is unexpected, unless the arrays are exactly the inputs.
+Status check_names(std::span<const HostTensor> arrays, std::span<const Port> inputs, std::string_view where);
 
 // One .npy file in memory. `name` is the tensor's name, and what errors call it.
 Result<HostTensor> parse_npy(std::span<const std::byte> bytes, std::string_view name);
