@@ -433,8 +433,7 @@ TEST(OnnxReader, DamageIsNamed) {
        },
        "two initializers named w"},
       {"no data", [&](auto& m) { tensor(m); }, "no data (byte"},
-      {"short data", [&](auto& m) { tensor(m)->set_raw_data("abc"); },
-       "3 bytes of data where the shape says 4 (byte"},
+      {"short data", [&](auto& m) { tensor(m)->set_raw_data("abc"); }, "3 bytes of data where the shape says 4 (byte"},
       {"two kinds of data",
        [&](auto& m) {
          auto* t = tensor(m);
