@@ -147,6 +147,8 @@ class Node {
   std::vector<Graph*> subgraphs() const;
   // "name", or "op_type -> first output" where it has none: what messages call it.
   std::string label() const;
+  // Whether the lists of uses of its inputs have it; false is a fault in this file's code.
+  bool uses_agree() const;
 
   void set_input(std::size_t i, Value* value);  // grows the list; keeps uses right
   void resize_inputs(std::size_t count);

@@ -106,6 +106,17 @@ std::string Node::label() const {
   return op_type;
 }
 
+bool Node::uses_agree() const {
+  if (use_slots_.size() != inputs_.size()) return false;
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    if (!inputs_[i]) continue;
+    const std::vector<Use>& uses = inputs_[i]->uses();
+    const Use own{const_cast<Node*>(this), static_cast<std::uint32_t>(i)};
+    if (use_slots_[i] >= uses.size() || !(uses[use_slots_[i]] == own)) return false;
+  }
+  return true;
+}
+
 void Node::set_input(std::size_t i, Value* value) {
   if (i >= inputs_.size()) resize_inputs(i + 1);
   if (inputs_[i] == value) return;
