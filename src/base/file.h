@@ -15,6 +15,14 @@
 
 namespace mk {
 
+// What tells one state of a file from another without reading it.
+struct FileStamp {
+  std::uint64_t size = 0;
+  std::int64_t modified_ns = 0;  // since 1970
+  std::int64_t changed_ns = 0;   // of its metadata; programs cannot set it back
+  std::uint64_t inode = 0;
+};
+
 // A file open for reading. Reads at offsets do not share a position: one File may be read by several threads.
 class File {
  public:
@@ -27,6 +35,7 @@ class File {
 
   const Path& path() const { return path_; }
   std::uint64_t size() const { return size_; }  // at the time it was opened
+  Result<FileStamp> stamp() const;              // now
 
   // Fills `out` from `offset`; malformed when the file ends first.
   Status read(std::uint64_t offset, std::span<std::byte> out) const;

@@ -53,6 +53,16 @@ Result<std::shared_ptr<const File>> File::open(const Path& path) {
   return file;
 }
 
+Result<FileStamp> File::stamp() const {
+  struct stat status {};
+  if (::fstat(static_cast<int>(handle_), &status) != 0) return system_fail("cannot look at", path_);
+  const auto nanoseconds = [](const timespec& time) {
+    return time.tv_sec * std::int64_t{1'000'000'000} + time.tv_nsec;
+  };
+  return FileStamp{static_cast<std::uint64_t>(status.st_size), nanoseconds(status.st_mtim), nanoseconds(status.st_ctim),
+                   static_cast<std::uint64_t>(status.st_ino)};
+}
+
 File::~File() { ::close(static_cast<int>(handle_)); }
 
 Status File::read(std::uint64_t offset, std::span<std::byte> out) const {

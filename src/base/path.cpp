@@ -18,6 +18,11 @@ std::string to_utf8(const Path& path) {
   return {text.begin(), text.end()};
 }
 
+Path cache_root() {
+  if (const auto named = environment("WINML_CACHE_DIR")) return path_from_utf8(*named);
+  return home_folder() / ".cache" / "winml";
+}
+
 Path with_suffix(const Path& path, std::string_view suffix) {
   Path result = path;
   result += std::u8string(suffix.begin(), suffix.end());

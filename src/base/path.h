@@ -13,6 +13,8 @@ Path path_from_utf8(std::string_view text);  // "~" and "~/..." are the home fol
 std::string to_utf8(const Path& path);
 
 Path home_folder();
+// What the tool keeps for later runs: WINML_CACHE_DIR, else ~/.cache/winml.
+Path cache_root();
 
 // `path` with `suffix` after its whole name: with_suffix("m.onnx", ".data") is "m.onnx.data".
 Path with_suffix(const Path& path, std::string_view suffix);

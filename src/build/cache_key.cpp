@@ -6,7 +6,6 @@
 
 #include "base/json.h"
 #include "base/sha256.h"
-#include "base/system.h"
 
 namespace mk {
 namespace {
@@ -105,11 +104,6 @@ std::string cache_key(std::string_view task, const BuildConfig& config, const Bu
   if (controls.max_optim_iterations) deviations["hack_max_optim_iterations"] = *controls.max_optim_iterations;
   if (!deviations.empty()) key += "_" + short_hash(deviations, 8);
   return key;
-}
-
-Path cache_root() {
-  if (const auto named = environment("WINML_CACHE_DIR")) return path_from_utf8(*named);
-  return home_folder() / ".cache" / "winml";
 }
 
 Path artifact_folder(std::string_view model) {

@@ -26,9 +26,7 @@ struct BuildControls {
 // "imgcls_0123456789abcdef", and "_" with eight more digits where controls deviate.
 std::string cache_key(std::string_view task, const BuildConfig& config, const BuildControls& controls = {});
 
-// WINML_CACHE_DIR, else ~/.cache/winml.
-Path cache_root();
-// ROOT/artifacts/SLUG, where the slug is the model's name with its slashes as underscores.
+// cache_root()/artifacts/SLUG, where the slug is the model's name with its slashes as underscores.
 Path artifact_folder(std::string_view model);
 
 }  // namespace mk
