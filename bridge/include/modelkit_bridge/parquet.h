@@ -1,4 +1,4 @@
-/* Parquet files read row by row: the C interface of the bridge (bridge/src/parquet.rs).
+/* Parquet files read row by row: the C interface of the bridge (bridge/src/parquet_file.rs).
  *
  * A file is opened once; a cursor walks chosen rows of chosen columns forwards, one row group at a time, so that memory
  * stays at a few pages whatever the file's size. Every compression and encoding that data sets use is read.
