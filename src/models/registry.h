@@ -76,9 +76,12 @@ Result<std::vector<InputSpec>> default_inputs(const ModelConfig& config, const H
 Result<std::vector<std::string>> output_names(const ModelConfig& config, const HeadChoice& head);
 
 struct BuildOptions {
-  std::int64_t opset = 17;
-  bool hierarchy_tags = true;          // winml.hierarchy.tag and .depth on every node
-  std::optional<DataType> float_type;  // of weights and activations; float32 when absent
+  std::int64_t opset = 17;     // 13 to 28
+  bool hierarchy_tags = true;  // winml.hierarchy.tag and .depth on every node
+  std::optional<DataType>
+      float_type;                    // of weights and activations; float32 when absent. Inputs and outputs keep theirs
+  std::optional<double> mask_value;  // what masked positions add to attention scores; the float type's finite minimum
+                                     // when absent (a graph to be quantized wants one that does not stretch its range)
   Progress* progress = nullptr;
 };
 

@@ -1,0 +1,118 @@
+// A head's function, run over a checkpoint: inputs before it, outputs and the account of weights after it.
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "base/json.h"
+#include "models/families.h"
+#include "nn/ops.h"
+
+namespace mk {
+namespace {
+
+using models::Chosen;
+using models::ConfigReader;
+using models::HeadContext;
+
+// Of the operators that the building blocks emit: below 13 axes are attributes of more of them.
+constexpr std::int64_t oldest_opset = 13, newest_opset = 28;
+
+Status check_options(const BuildOptions& options, DataType float_type) {
+  if (options.opset < oldest_opset || options.opset > newest_opset)
+    return fail(ErrorCode::usage, fmt::format("opset {} is not one that can be exported", options.opset), "",
+                fmt::format("Opsets {} to {} can", oldest_opset, newest_opset));
+  switch (float_type) {
+    case DataType::float32:
+    case DataType::float16:
+    case DataType::bfloat16:
+    case DataType::float64:
+      return {};
+    default:
+      return fail(ErrorCode::usage, fmt::format("weights cannot be exported as {}", name_of(float_type)), "",
+                  "They can as float32, float16, bfloat16 and float64");
+  }
+}
+
+Status add_inputs(nn::Builder& builder, const nn::Scope& root, HeadContext& context,
+                  std::span<const InputSpec> inputs) {
+  const auto& known = context.family.inputs;
+  for (const InputSpec& input : inputs) {
+    if (std::find(known.begin(), known.end(), input.name) == known.end())
+      return fail(ErrorCode::usage, fmt::format("{} has no input {}", root.module().class_name, input.name), "",
+                  fmt::format("Its inputs are {}", fmt::join(known, ", ")));
+    if (context.inputs.contains(input.name))
+      return fail(ErrorCode::usage, fmt::format("the input {} is there twice", input.name));
+    for (const Dim& dim : input.shape)
+      if (dim.value == 0 || (!dim.is_known() && !dim.is_symbolic()))
+        return fail(ErrorCode::usage, fmt::format("the input {} has shape {}", input.name, to_string(input.shape)), "",
+                    "Give each axis a size of 1 or more, or a name where it is dynamic");
+    context.inputs[input.name] = builder.input(input.name, input.type, input.shape);
+  }
+  for (auto& [name, value] : context.inputs)
+    if (is_float(value.type())) value = nn::cast(root, value, builder.float_type());
+  return {};
+}
+
+// "config.json says hidden_size 384": the field that an expected size comes from, where one differs.
+std::string field_of(const nn::Weights& weights, const ModelConfig& config) {
+  const auto mismatch = weights.first_mismatch();
+  if (!mismatch) return {};
+  for (std::size_t axis = 0; axis < mismatch->expected.size(); ++axis) {
+    const std::int64_t expected = mismatch->expected[axis];
+    if (axis < mismatch->found.size() && mismatch->found[axis] == expected) continue;
+    for (const auto& [key, value] : config.json().items())
+      if (value.is_number_integer() && value == expected)
+        return fmt::format("{} says {} {}; ", config.name(), key, expected);
+  }
+  return {};
+}
+
+}  // namespace
+
+nn::Value models::HeadContext::input(std::string_view name) const {
+  const auto found = inputs.find(name);
+  return found == inputs.end() ? nn::Value() : found->second;
+}
+
+Result<BuiltGraph> build_graph(const ModelConfig& config, const HeadChoice& choice, const Checkpoint& checkpoint,
+                               std::span<const InputSpec> inputs, const BuildOptions& options) {
+  const DataType float_type = options.float_type.value_or(DataType::float32);
+  MK_CHECK(check_options(options, float_type));
+  MK_TRY(const Chosen found, models::find_head(config, choice));
+
+  BuiltGraph built;
+  built.model = std::make_unique<Model>();
+  built.model->set_opset("", options.opset);
+  built.model->graph->name = choice.class_name;
+  nn::Weights weights(checkpoint, float_type, found.family->prefix, found.head->is_base());
+  nn::Builder builder(*built.model->graph, weights,
+                      {options.opset, options.hierarchy_tags, float_type, options.mask_value});
+  const nn::Scope root = builder.root(choice.class_name);
+  HeadContext context{*found.family, ConfigReader(config), {}};
+  MK_CHECK(add_inputs(builder, root, context, inputs));
+
+  const models::Outputs outputs = found.head->build(root, context);
+  if (Status status = builder.status(); !status) {
+    Error error = std::move(status).error();
+    if (error.code == ErrorCode::malformed && error.hint.empty())
+      error.hint =
+          field_of(weights, config) + "is the checkpoint of another model? `winml inspect -m DIR` lists its tensors";
+    return tl::make_unexpected(std::move(error));
+  }
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const nn::Value output = is_float(outputs[i].type()) ? nn::cast(root, outputs[i], DataType::float32) : outputs[i];
+    builder.output(output, std::string(found.head->outputs[i]));
+  }
+
+  for (const nn::Module& module : builder.modules())
+    built.modules.push_back({module.path, module.class_name, module.plain ? std::string() : module.tag, module.plain});
+  built.unused = weights.unused();
+  built.tied = weights.tied();
+  built.parameter_count = weights.parameter_count();
+  return built;
+}
+
+}  // namespace mk

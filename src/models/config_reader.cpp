@@ -1,0 +1,91 @@
+#include "models/config_reader.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <limits>
+#include <utility>
+
+#include "base/json.h"
+
+namespace mk::models {
+
+template <typename T>
+T ConfigReader::keep(Result<T> result, T otherwise) {
+  if (result) return std::move(*result);
+  if (status_) status_ = tl::make_unexpected(std::move(result).error());
+  return otherwise;
+}
+
+void ConfigReader::fail(ErrorCode code, std::string message, std::string hint) {
+  if (status_) status_ = mk::fail(code, std::move(message), config_.name(), std::move(hint));
+}
+
+std::int64_t ConfigReader::within(std::string_view key, std::int64_t value, std::int64_t low, std::int64_t high) {
+  if (value >= low && value <= high) return value;
+  fail(ErrorCode::malformed, fmt::format("{} is {}, expected {} to {}", key, value, low, high));
+  return low;
+}
+
+std::int64_t ConfigReader::integer(std::string_view key, std::int64_t otherwise) {
+  return keep(config_.integer(key, otherwise), otherwise);
+}
+
+std::int64_t ConfigReader::size(std::string_view key, std::int64_t otherwise) {
+  return within(key, integer(key, otherwise), 1, std::numeric_limits<std::int32_t>::max());
+}
+
+std::int64_t ConfigReader::count(std::string_view key, std::int64_t otherwise) {
+  return within(key, integer(key, otherwise), 0, 10'000);
+}
+
+double ConfigReader::number(std::string_view key, double otherwise) {
+  return keep(config_.number(key, otherwise), otherwise);
+}
+
+bool ConfigReader::boolean(std::string_view key, bool otherwise) {
+  return keep(config_.boolean(key, otherwise), otherwise);
+}
+
+std::string ConfigReader::string(std::string_view key, std::string otherwise) {
+  return keep(config_.string(key, otherwise), otherwise);
+}
+
+std::vector<std::int64_t> ConfigReader::sizes(std::string_view key, std::vector<std::int64_t> otherwise) {
+  std::vector<std::int64_t> values = keep(config_.integers(key, otherwise), otherwise);
+  if (values.size() > 10'000) fail(ErrorCode::malformed, fmt::format("{} has {} values", key, values.size()));
+  for (std::int64_t& value : values) value = within(key, value, 1, std::numeric_limits<std::int32_t>::max());
+  return values;
+}
+
+std::array<std::int64_t, 2> ConfigReader::pair(std::string_view key, std::int64_t otherwise) {
+  const auto both = keep(config_.pair(key, otherwise), std::pair(otherwise, otherwise));
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+  return {within(key, both.first, 1, most), within(key, both.second, 1, most)};
+}
+
+std::int64_t ConfigReader::num_labels() {
+  return within("num_labels", keep<std::int64_t>(config_.num_labels(), 2), 0, std::numeric_limits<std::int32_t>::max());
+}
+
+std::map<std::int64_t, std::int64_t> ConfigReader::pruned_heads() {
+  std::map<std::int64_t, std::int64_t> pruned;
+  if (!has("pruned_heads")) return pruned;
+  const Json& layers = config_.json().at("pruned_heads");
+  if (!layers.is_object()) {
+    fail(ErrorCode::malformed, "pruned_heads is not an object of layers");
+    return pruned;
+  }
+  for (const auto& [layer, heads] : layers.items()) {
+    std::int64_t index = 0;
+    const auto [end, error] = std::from_chars(layer.data(), layer.data() + layer.size(), index);
+    if (error != std::errc() || end != layer.data() + layer.size() || !heads.is_array()) {
+      fail(ErrorCode::malformed, fmt::format("pruned_heads has \"{}\", expected a layer with a list of heads", layer));
+      return pruned;
+    }
+    pruned[index] = static_cast<std::int64_t>(heads.size());
+  }
+  return pruned;
+}
+
+}  // namespace mk::models

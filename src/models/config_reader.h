@@ -1,0 +1,48 @@
+#pragma once
+// Fields of a configuration, read one after the other: the first error stays in the reader, and what is read after it
+// does not count. So that a family's configuration is a list of fields.
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "checkpoint/config.h"
+
+namespace mk::models {
+
+class ConfigReader {
+ public:
+  explicit ConfigReader(const ModelConfig& config) : config_(config) {}
+
+  std::int64_t integer(std::string_view key, std::int64_t otherwise);
+  // A width, a number of heads, a vocabulary: malformed below 1 or above 2^31 - 1.
+  std::int64_t size(std::string_view key, std::int64_t otherwise);
+  // A number of layers: malformed below 0 or above 10,000.
+  std::int64_t count(std::string_view key, std::int64_t otherwise);
+  double number(std::string_view key, double otherwise);
+  bool boolean(std::string_view key, bool otherwise);
+  std::string string(std::string_view key, std::string otherwise);
+  std::vector<std::int64_t> sizes(std::string_view key, std::vector<std::int64_t> otherwise);
+  std::array<std::int64_t, 2> pair(std::string_view key, std::int64_t otherwise);  // height, width; one number is both
+  std::int64_t num_labels();
+  // pruned_heads: how many heads of each layer were taken out.
+  std::map<std::int64_t, std::int64_t> pruned_heads();
+
+  const ModelConfig& config() const { return config_; }
+  bool has(std::string_view key) const { return config_.has(key); }
+  void fail(ErrorCode code, std::string message, std::string hint = {});
+  const Status& status() const { return status_; }
+
+ private:
+  template <typename T>
+  T keep(Result<T> result, T otherwise);
+  std::int64_t within(std::string_view key, std::int64_t value, std::int64_t low, std::int64_t high);
+
+  const ModelConfig& config_;
+  Status status_;
+};
+
+}  // namespace mk::models

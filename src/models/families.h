@@ -1,0 +1,25 @@
+#pragma once
+// Every family there is. Adding one is its file and a line here.
+
+#include "models/family.h"
+
+// clang-format off
+#define MK_FAMILIES(row) \
+  row(bert) \
+  row(camembert) \
+  row(convnext) \
+  row(deit) \
+  row(distilbert) \
+  row(resnet) \
+  row(roberta) \
+  row(vit) \
+  row(xlm_roberta)
+// clang-format on
+
+namespace mk::models {
+
+#define MK_DECLARE(name) extern const Family name;
+MK_FAMILIES(MK_DECLARE)
+#undef MK_DECLARE
+
+}  // namespace mk::models

@@ -1,0 +1,128 @@
+#include "models/registry.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+
+#include "base/spelling.h"
+#include "models/families.h"
+
+namespace mk {
+namespace {
+
+using models::Chosen;
+using models::Family;
+using models::Head;
+
+// All families by model type, with their heads as the registry shows them.
+struct Entry {
+  const Family* family;
+  std::vector<std::string> class_names;
+  std::vector<HeadInfo> heads;
+};
+
+std::vector<Entry> make_entries() {
+  std::vector<Entry> entries;
+#define MK_ENTRY(name) entries.push_back({&models::name, {}, {}});
+  MK_FAMILIES(MK_ENTRY)
+#undef MK_ENTRY
+  std::sort(entries.begin(), entries.end(),
+            [](const Entry& a, const Entry& b) { return a.family->model_type < b.family->model_type; });
+  for (Entry& entry : entries) {
+    for (const Head& head : entry.family->heads)
+      entry.class_names.push_back(fmt::format("{}{}", entry.family->stem, head.suffix));
+    for (std::size_t i = 0; i < entry.class_names.size(); ++i)
+      entry.heads.push_back({entry.family->heads[i].task, entry.class_names[i]});
+  }
+  return entries;
+}
+
+const std::vector<Entry>& entries() {
+  static const std::vector<Entry> all = make_entries();
+  return all;
+}
+
+std::string normalized(std::string_view model_type) {
+  std::string name(model_type);
+  for (char& c : name) c = c == '_' ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return name;
+}
+
+const Entry* find_entry(std::string_view model_type) {
+  const std::string name = normalized(model_type);
+  for (const Entry& entry : entries())
+    if (normalized(entry.family->model_type) == name) return &entry;
+  return nullptr;
+}
+
+Result<const Entry*> required_entry(const ModelConfig& config, std::string_view model_type) {
+  if (const Entry* entry = find_entry(model_type)) return entry;
+  if (model_type.empty())
+    return fail(ErrorCode::unsupported, "the configuration has no model_type", config.name(),
+                "Say which architecture it is with \"model_type\"");
+  std::vector<std::string_view> names;
+  for (const Entry& entry : entries()) names.push_back(entry.family->model_type);
+  const auto meant = nearest(model_type, names);
+  return fail(ErrorCode::unsupported, fmt::format("models of type \"{}\" cannot be exported", model_type),
+              config.name(), meant ? fmt::format("Did you mean \"{}\"?", *meant) : std::string());
+}
+
+}  // namespace
+
+Result<Chosen> models::find_head(const ModelConfig& config, const HeadChoice& choice) {
+  MK_TRY(const Entry* entry, required_entry(config, choice.model_type));
+  for (std::size_t i = 0; i < entry->heads.size(); ++i)
+    if (entry->heads[i].task == choice.task && entry->heads[i].class_name == choice.class_name)
+      return Chosen{entry->family, &entry->family->heads[i]};
+  return fail(ErrorCode::usage, fmt::format("{} does not serve {}", choice.class_name, choice.task), config.name());
+}
+
+std::vector<ModelTypeInfo> model_types() {
+  std::vector<ModelTypeInfo> types;
+  for (const Entry& entry : entries()) types.push_back({entry.family->model_type, entry.heads});
+  return types;
+}
+
+std::optional<ModelTypeInfo> find_model_type(std::string_view model_type) {
+  const Entry* entry = find_entry(model_type);
+  if (!entry) return std::nullopt;
+  return ModelTypeInfo{entry->family->model_type, entry->heads};
+}
+
+Result<HeadChoice> choose_head(const ModelConfig& config, std::string_view task) {
+  const std::string model_type = config.model_type();
+  MK_TRY(const Entry* entry, required_entry(config, model_type));
+  const std::vector<std::string> architectures = config.architectures();
+  const HeadInfo* first = nullptr;
+  std::set<std::string_view> tasks;
+  for (const HeadInfo& head : entry->heads) {
+    tasks.insert(head.task);
+    if (head.task != task) continue;
+    if (!architectures.empty() && head.class_name == architectures.front()) {
+      first = &head;
+      break;
+    }
+    if (!first) first = &head;
+  }
+  if (!first)
+    return fail(ErrorCode::usage, fmt::format("{} models have no task \"{}\"", entry->family->model_type, task), "",
+                fmt::format("They have {}", fmt::join(tasks, ", ")));
+  return HeadChoice{std::string(entry->family->model_type), std::string(first->task), std::string(first->class_name)};
+}
+
+Result<std::vector<InputSpec>> default_inputs(const ModelConfig& config, const HeadChoice& choice,
+                                              const ShapeRequest& shapes, const PreprocessorFacts& preprocessor) {
+  MK_TRY(const Chosen found, models::find_head(config, choice));
+  models::InputRequest request{*found.family, models::ConfigReader(config), choice.task, shapes, preprocessor};
+  return found.family->default_inputs(request);
+}
+
+Result<std::vector<std::string>> output_names(const ModelConfig& config, const HeadChoice& choice) {
+  MK_TRY(const Chosen found, models::find_head(config, choice));
+  return std::vector<std::string>(found.head->outputs.begin(), found.head->outputs.end());
+}
+
+}  // namespace mk

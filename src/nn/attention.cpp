@@ -1,0 +1,85 @@
+#include "nn/attention.h"
+
+#include <fmt/format.h>
+
+#include "nn/ops.h"
+
+namespace mk::nn {
+
+Value additive_mask(const Scope& s, Value attention_mask) {
+  if (!attention_mask) return {};
+  const Value wide = unsqueeze(s, unsqueeze(s, attention_mask, 1), 2);
+  const Value masked = sub(s, 1, cast(s, wide, s.builder().float_type()));
+  return mul(s, masked, s.builder().mask_value());
+}
+
+Value split_heads(const Scope& s, Value x, std::int64_t heads) {
+  return transpose(s, reshape(s, x, {keep, keep, heads, x.dim(-1).value / heads}), {0, 2, 1, 3});
+}
+
+Value split_keys(const Scope& s, Value x, std::int64_t heads) {
+  return transpose(s, reshape(s, x, {keep, keep, heads, x.dim(-1).value / heads}), {0, 2, 3, 1});
+}
+
+Value merge_heads(const Scope& s, Value x) {
+  return reshape(s, transpose(s, x, {0, 2, 1, 3}), {keep, keep, x.dim(1).value * x.dim(3).value});
+}
+
+Value attend(const Scope& s, Value scores, Value mask, Value values) {
+  const Value weights = softmax(s, mask ? add(s, scores, mask) : scores);
+  return merge_heads(s, matmul(s, weights, values));
+}
+
+namespace {
+
+// Scores of x against every distance, [..., rows, 2 * rows - 1], to one column per key: row i is shifted left by
+// rows - 1 - i (Huang et al. 2018), by padding and reading the same memory with other row lengths.
+Value skew(const Scope& s, Value scores, Value x) {
+  Builder& b = s.builder();
+  const Dim rows = x.dim(2);
+  const Shape leading{x.dim(0), x.dim(1)};
+  const auto sized = [&](Dim third, Dim fourth) { return Shape{leading[0], leading[1], third, fourth}; };
+  const Dim twice = rows.is_known() ? Dim::known(2 * rows.value) : Dim{};
+  const Dim distances = scores.dim(3);
+  const Value length = size(s, x, 2);
+  const Value narrow = rows.is_known() ? b.integers({keep, keep, rest, rows.value})
+                                       : concat(s, {b.integers({keep, keep, rest}), length}, 0);
+  const Value wide = rows.is_known() ? b.integers({keep, keep, rows.value, rest})
+                                     : concat(s, {b.integers({keep, keep}), length, b.integers({rest})}, 0);
+
+  Value y = Op(s, "Pad", {scores, b.integers({0, 0, 0, 1, 0, 0, 0, 0})}).out(x.type(), sized(rows, twice));
+  y = Op(s, "Reshape", {y, narrow}).out(x.type(), sized(twice, rows));
+  y = slice(s, y, 2, 1, to_the_end);
+  y = Op(s, "Reshape", {y, wide}).out(x.type(), sized(rows, distances));
+  return Op(s, "Slice", {y, b.integers({0}), length, b.integers({3})}).out(x.type(), sized(rows, rows));
+}
+
+}  // namespace
+
+Value relative_scores(const Scope& s, Value x, std::int64_t positions, bool ascending) {
+  if (!x) return {};
+  s.is_a("Embedding");
+  Builder& b = s.builder();
+  const Dim rows = x.dim(2);
+  if (rows.is_known() && rows.value > positions) {
+    b.fail({ErrorCode::usage, fmt::format("a length of {} is beyond the model's {} positions", rows.value, positions),
+            s.module().path, "Ask for a shorter one with --shape-config or --input-specs"});
+    return {};
+  }
+  // Distances -(rows - 1) ... rows - 1 are in the middle of the table; counted from its end so that a window that
+  // reaches its first row can be taken backwards.
+  const Value length = size(s, x, 2);
+  const auto bound = [&](std::int64_t offset, bool negated) {
+    if (rows.is_known()) return b.integers({negated ? offset - rows.value : offset + rows.value});
+    return negated ? sub(s, b.integers({offset}), length) : add(s, length, b.integers({offset}));
+  };
+  const Value table = s.weight("weight", {2 * positions - 1, x.dim(3).value});
+  const Value begin = ascending ? bound(positions, true) : bound(positions - 2, false);
+  const Value end = ascending ? bound(positions - 1, false) : bound(-positions, true);
+  const Dim distances = rows.is_known() ? Dim::known(2 * rows.value - 1) : Dim{};
+  const Value window = Op(s, "Slice", {table, begin, end, b.integers({0}), b.integers({ascending ? 1 : -1})})
+                           .out(x.type(), {distances, x.dim(3)});
+  return skew(s, matmul(s, x, transpose(s, window, {1, 0})), x);
+}
+
+}  // namespace mk::nn

@@ -1,0 +1,132 @@
+#include "nn/layers.h"
+
+#include <fmt/format.h>
+
+#include "nn/ops.h"
+
+namespace mk::nn {
+namespace {
+
+std::vector<std::int64_t> both_sides(const std::array<std::int64_t, 2>& padding) {
+  return {padding[0], padding[1], padding[0], padding[1]};
+}
+
+Dim window_count(const Scope& s, const Dim& size, std::int64_t kernel, std::int64_t stride, std::int64_t padding) {
+  if (!size.is_known()) return {};
+  const std::int64_t room = size.value + 2 * padding - kernel;
+  if (room < 0) {
+    s.builder().fail({ErrorCode::usage,
+                      fmt::format("the input is too small: a window of {} does not fit into {}", kernel, size.value),
+                      s.module().path, "Ask for a larger height and width"});
+    return Dim::known(1);
+  }
+  return Dim::known(room / stride + 1);
+}
+
+}  // namespace
+
+Value linear(const Scope& s, Value x, std::int64_t features, bool bias) {
+  if (!x) return {};
+  s.is_a("Linear");
+  Builder& b = s.builder();
+  const Parameter& weight = s.parameter("weight", {features, x.dim(-1).value});
+  if (x.rank() == 2) {
+    std::vector<Value> inputs{x, b.initializer(weight)};
+    if (bias) inputs.push_back(s.weight("bias", {features}));
+    return Op(s, "Gemm", inputs).with("transB", 1).out(x.type(), {x.dim(0), Dim::known(features)});
+  }
+  const bool tied = b.weights().is_tied(s.module().path + ".weight");
+  const Value matrix = tied ? transpose(s, b.initializer(weight), {1, 0}) : b.transposed(weight);
+  const Value y = matmul(s, x, matrix);
+  return bias ? add(s, y, s.weight("bias", {features})) : y;
+}
+
+Value embedding(const Scope& s, Value ids, std::int64_t rows, std::int64_t width) {
+  s.is_a("Embedding");
+  return gather(s, s.weight("weight", {rows, width}), ids);
+}
+
+Value first_rows(const Scope& s, Value like, std::int64_t rows, std::int64_t width) {
+  if (!like) return {};
+  s.is_a("Embedding");
+  Builder& b = s.builder();
+  const Dim length = like.dim(1);
+  if (length.is_known()) {
+    if (length.value > rows) {
+      b.fail({ErrorCode::usage, fmt::format("a length of {} is beyond the model's {} positions", length.value, rows),
+              s.module().path, "Ask for a shorter one with --shape-config or --input-specs"});
+      return {};
+    }
+    return b.rows(s.parameter("weight", {rows, width}), 0, length.value);
+  }
+  const Value all = s.weight("weight", {rows, width});
+  return Op(s, "Slice", {all, b.integers({0}), size(s, like, 1), b.integers({0})})
+      .out(all.type(), {length, Dim::known(width)});
+}
+
+Value layer_norm(const Scope& s, Value x, double epsilon) {
+  if (!x) return {};
+  s.is_a("LayerNorm");
+  const std::int64_t width = x.dim(-1).value;
+  const Value scale = s.weight("weight", {width}), bias = s.weight("bias", {width});
+  if (s.builder().opset() >= 17)
+    return Op(s, "LayerNormalization", {x, scale, bias})
+        .with("axis", -1)
+        .with("epsilon", static_cast<float>(epsilon))
+        .like(x);
+  const Value centered = sub(s, x, reduce_mean(s, x, {-1}, true));
+  const Value variance = reduce_mean(s, pow(s, centered, 2), {-1}, true);
+  const Value normal = div(s, centered, unary(s, "Sqrt", add(s, variance, epsilon)));
+  return add(s, mul(s, normal, scale), bias);
+}
+
+Value batch_norm(const Scope& s, Value x, double epsilon) {
+  if (!x) return {};
+  s.is_a("BatchNorm2d");
+  const std::int64_t channels = x.dim(1).value;
+  return Op(s, "BatchNormalization",
+            {x, s.weight("weight", {channels}), s.weight("bias", {channels}), s.weight("running_mean", {channels}),
+             s.weight("running_var", {channels})})
+      .with("epsilon", static_cast<float>(epsilon))
+      .like(x);
+}
+
+Value conv2d(const Scope& s, Value x, const Convolution& c) {
+  if (!x) return {};
+  s.is_a("Conv2d");
+  if (c.groups <= 0 || x.dim(1).value % c.groups != 0 || c.channels % c.groups != 0) {
+    s.builder().fail({ErrorCode::malformed,
+                      fmt::format("{} input and {} output channels do not divide into {} groups", x.dim(1).value,
+                                  c.channels, c.groups),
+                      s.module().path, ""});
+    return {};
+  }
+  std::vector<Value> inputs{x, s.weight("weight", {c.channels, x.dim(1).value / c.groups, c.kernel[0], c.kernel[1]})};
+  if (c.bias) inputs.push_back(s.weight("bias", {c.channels}));
+  Op conv(s, "Conv", inputs);
+  conv.with("kernel_shape", std::vector<std::int64_t>(c.kernel.begin(), c.kernel.end()))
+      .with("strides", std::vector<std::int64_t>(c.stride.begin(), c.stride.end()))
+      .with("pads", both_sides(c.padding))
+      .with("group", c.groups);
+  return conv.out(x.type(),
+                  {x.dim(0), Dim::known(c.channels), window_count(s, x.dim(2), c.kernel[0], c.stride[0], c.padding[0]),
+                   window_count(s, x.dim(3), c.kernel[1], c.stride[1], c.padding[1])});
+}
+
+Value max_pool2d(const Scope& s, Value x, std::int64_t kernel, std::int64_t stride, std::int64_t padding) {
+  if (!x) return {};
+  s.is_a("MaxPool2d");
+  Op pool(s, "MaxPool", {x});
+  pool.with("kernel_shape", std::vector<std::int64_t>{kernel, kernel})
+      .with("strides", std::vector<std::int64_t>{stride, stride})
+      .with("pads", both_sides({padding, padding}));
+  return pool.out(x.type(), {x.dim(0), x.dim(1), window_count(s, x.dim(2), kernel, stride, padding),
+                             window_count(s, x.dim(3), kernel, stride, padding)});
+}
+
+Value global_average_pool(const Scope& s, Value x) {
+  s.is_a("AdaptiveAvgPool2d");
+  return Op(s, "GlobalAveragePool", {x}).out(x.type(), {x.dim(0), x.dim(1), Dim::known(1), Dim::known(1)});
+}
+
+}  // namespace mk::nn

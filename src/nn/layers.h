@@ -1,0 +1,41 @@
+#pragma once
+// torch.nn's layers. Each takes the scope of the layer itself, `linear(s["dense"], x, 768)`, reads its parameters there
+// and checks their shapes against what is asked for.
+
+#include <array>
+#include <cstdint>
+
+#include "nn/builder.h"
+
+namespace mk::nn {
+
+// nn.Linear over the last axis. A matrix gives one Gemm with the weight as it is stored; more axes give MatMul with the
+// transposed weight, and Add. A weight that is tied to another parameter is stored once and transposed in the graph.
+Value linear(const Scope& s, Value x, std::int64_t features, bool bias = true);
+
+// nn.Embedding: rows of `weight` [rows, width].
+Value embedding(const Scope& s, Value ids, std::int64_t rows, std::int64_t width);
+// Its first rows, as many as axis 1 of `like` is long: what positions 0, 1, 2 ... look up. [length, width].
+// usage where `like` is longer than the table.
+Value first_rows(const Scope& s, Value like, std::int64_t rows, std::int64_t width);
+
+// nn.LayerNorm over the last axis.
+Value layer_norm(const Scope& s, Value x, double epsilon);
+// nn.BatchNorm2d in evaluation mode.
+Value batch_norm(const Scope& s, Value x, double epsilon = 1e-5);
+
+struct Convolution {
+  std::int64_t channels = 0;             // of the result
+  std::array<std::int64_t, 2> kernel{};  // height, width
+  std::array<std::int64_t, 2> stride{1, 1};
+  std::array<std::int64_t, 2> padding{};  // on both sides
+  std::int64_t groups = 1;
+  bool bias = true;
+};
+// nn.Conv2d on [batch, channels, height, width]. usage where the image is smaller than the kernel.
+Value conv2d(const Scope& s, Value x, const Convolution& convolution);
+Value max_pool2d(const Scope& s, Value x, std::int64_t kernel, std::int64_t stride, std::int64_t padding);
+// nn.AdaptiveAvgPool2d((1, 1)): [batch, channels, 1, 1].
+Value global_average_pool(const Scope& s, Value x);
+
+}  // namespace mk::nn
