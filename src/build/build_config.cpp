@@ -54,7 +54,7 @@ void fields(QuantConfig& c, Visitor& v) {
 }
 
 template <typename Visitor>
-void fields(EpDevice& c, Visitor& v) {
+void fields(EpDeviceConfig& c, Visitor& v) {
   v("ep", c.ep);
   v("device", c.device);
   v("source", c.source);

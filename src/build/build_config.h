@@ -62,7 +62,7 @@ struct QuantConfig {
   std::optional<std::vector<std::string>> fp16_op_block_list;  // of mode fp16
 };
 
-struct EpDevice {
+struct EpDeviceConfig {
   std::optional<std::string> ep;
   std::optional<std::string> device;
   std::optional<std::string> source;
@@ -77,7 +77,7 @@ struct CompileConfig {
   std::string compiler = "ort";  // ort, ort_session, qairt
   std::optional<std::string> qnn_sdk_root;
   std::string device = "auto";  // npu, gpu, cpu, auto
-  std::optional<EpDevice> ep_device;
+  std::optional<EpDeviceConfig> ep_device;
   bool validate = true;
   bool verbose = false;  // read, never written
 };
