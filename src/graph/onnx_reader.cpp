@@ -29,15 +29,15 @@ void ReadContext::finish_warnings() {
 
 void read_entry(WireReader& in, const WireField& field, Metadata& into) {
   namespace f = onnx_field::entry;
-  auto& [key, value] = into.emplace_back();
+  auto& entry = into.emplace_back();
   in.message(field, [&](const WireField& part) {
     std::string unknown;
     switch (part.number) {
       case f::key:
-        key = in.text(part);
+        entry.first = in.text(part);
         return;
       case f::value:
-        value = in.text(part);
+        entry.second = in.text(part);
         return;
       default:
         return in.keep(part, unknown);
@@ -47,15 +47,15 @@ void read_entry(WireReader& in, const WireField& field, Metadata& into) {
 
 void read_opset(WireReader& in, const WireField& field, std::vector<std::pair<std::string, std::int64_t>>& into) {
   namespace f = onnx_field::opset;
-  auto& [domain, version] = into.emplace_back();
+  auto& opset = into.emplace_back();
   in.message(field, [&](const WireField& part) {
     std::string unknown;
     switch (part.number) {
       case f::domain:
-        domain = in.text(part);
+        opset.first = in.text(part);
         return;
       case f::version:
-        version = in.integer(part);
+        opset.second = in.integer(part);
         return;
       default:
         return in.keep(part, unknown);
