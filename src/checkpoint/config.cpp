@@ -58,6 +58,13 @@ Result<ModelConfig> ModelConfig::parse(std::string_view text, std::string name) 
   return ModelConfig(root, view, std::move(name));
 }
 
+ModelConfig ModelConfig::with_model_type(std::string_view type) const {
+  Json changed = view_->json();
+  changed["model_type"] = type;
+  const auto root = std::make_shared<const Json>(std::move(changed));
+  return ModelConfig(root, std::make_shared<const JsonView>(*root, name_), name_);
+}
+
 const Json& ModelConfig::json() const { return view_->json(); }
 
 std::string ModelConfig::model_type() const {

@@ -25,6 +25,8 @@ class ModelConfig {
 
   std::string model_type() const;                  // empty where the file has none
   std::vector<std::string> architectures() const;  // empty where the file has none
+  // The same configuration under a type that was told otherwise (the file says none, or a build asks for a variant).
+  ModelConfig with_model_type(std::string_view type) const;
   const Json& json() const;
   // For fields that the readers below do not fit; errors name file and pointer.
   const JsonView& view() const { return *view_; }

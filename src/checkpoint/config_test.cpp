@@ -71,6 +71,13 @@ TEST(ModelConfig, SectionsOutliveTheWhole) {
   EXPECT_EQ(section->integer("b", 0), 3);
 }
 
+TEST(ModelConfig, TakesAnotherType) {
+  const ModelConfig c = config(R"({"hidden_size": 8})");
+  EXPECT_EQ(c.with_model_type("bert").model_type(), "bert");
+  EXPECT_EQ(c.with_model_type("bert").integer("hidden_size", 0), 8);
+  EXPECT_EQ(c.model_type(), "");
+}
+
 TEST(ModelConfig, TakesPythonsNumbers) {
   const ModelConfig c = config(R"({"low": -Infinity, "high": Infinity, "bad": NaN})");
   EXPECT_EQ(c.number("low", 0), -INFINITY);
