@@ -113,6 +113,12 @@ Path Publication::staged(const Path& final_path) const {
 
 void Publication::remove_on_commit(const Path& path) { removals_.push_back(path); }
 
+void Publication::publish_last(const Path& final_path) {
+  const auto entry = std::ranges::find(entries_, final_path.lexically_normal(),
+                                       [](const Entry& e) { return e.final_path.lexically_normal(); });
+  if (entry != entries_.end()) std::rotate(entry, entry + 1, entries_.end());
+}
+
 Result<StagingFolder*> Publication::staging_beside(const Path& folder) {
   for (const auto& staging : stagings_) {
     if (staging->folder().lexically_normal() == folder.lexically_normal()) return staging.get();

@@ -41,6 +41,8 @@ class Publication {
   // A file of an older publication that commit() removes (an old model's data that the new one does not have).
   // One that is not there, or that is added too, is no error.
   void remove_on_commit(const Path& path);
+  // Renames this one after all others: what readers look for first, where it had to be written earlier.
+  void publish_last(const Path& final_path);
 
   // Closes the writers; one that had an error is an error here. After an error the old set is in place, unless the
   // message says where it is. After it, in either case, the Publication is empty.
