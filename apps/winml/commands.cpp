@@ -12,11 +12,13 @@ namespace mk::cli {
 // One line per command, each defined in the file of its name.
 Command completion_command();
 Command docs_command();
+Command export_command();
 Command sys_command();
 
 namespace {
 
 constexpr std::array commands{
+    &export_command,
     &sys_command,
     &completion_command,
     &docs_command,

@@ -1,0 +1,116 @@
+// winml export: a checkpoint as a checked ONNX model.
+
+#include "export/export.h"
+
+#include <fmt/format.h>
+
+#include "base/json.h"
+#include "hub/resolve.h"
+#include "winml/command.h"
+#include "winml/export_options.h"
+#include "winml/shared_options.h"
+
+namespace mk::cli {
+namespace {
+
+struct ExportOptions {
+  std::string model;
+  Path output;
+  bool overwrite = false;
+  std::optional<std::string> task;
+  std::optional<std::int64_t> batch_size;
+  std::optional<bool> hierarchy;
+  bool clean_onnx = false;
+  bool with_report = false;
+  std::optional<std::string> dtype;
+  ExportFiles files;
+  std::optional<Path> config;
+};
+
+void describe(ExportOptions& o, OptionTable& options) {
+  model_option(options, o.model, "A folder with config.json and weights, or a model id in the local Hub cache");
+  output_option(options, o.output, "The ONNX file to write");
+  overwrite_option(options, o.overwrite);
+  task_option(options, o.task);
+  options.value("--batch-size", "N", o.batch_size, "Leading dimension of every input").preset("1").at_least(1);
+  options.value("--dtype", "TYPE", o.dtype, "Type of the weights and activations")
+      .choices({"fp32", "fp16"})
+      .preset("fp32");
+  export_file_options(options, o.files);
+  config_option(options, o.config, "A build config: its export section and loader.task are the lowest layer");
+  options.toggle("--hierarchy", o.hierarchy, "Embed the module tree in the nodes' metadata").preset("on");
+  options.flag("--clean-onnx", o.clean_onnx, "The old name of --no-hierarchy").hidden();
+  options.toggle("--with-report", o.with_report, "Also write STEM_htp_metadata.json and STEM_htp_export_report.md");
+}
+
+Result<ExportRequest> request_of(const ExportOptions& o, Context& context) {
+  ExportRequest request;
+  MK_TRY(const ResolvedModel model, resolve_model(o.model, WantedModel::checkpoint));
+  request.folder = model.folder;
+  request.model_id = model.name();
+  MK_TRY(ExportLayers layers, read_export_layers(o.config, o.files, context.progress));
+  request.config = std::move(layers.config);
+  request.shapes = std::move(layers.shapes);
+  request.task = o.task ? o.task : layers.task;
+  if (o.batch_size) request.config.batch_size = *o.batch_size;
+  if (o.clean_onnx) {
+    context.progress.warn("--clean-onnx is the old name of --no-hierarchy");
+    if (!o.hierarchy) request.config.enable_hierarchy_tags = false;
+  }
+  if (o.hierarchy) request.config.enable_hierarchy_tags = *o.hierarchy;
+  if (o.dtype == "fp16") request.float_type = DataType::float16;
+  return request;
+}
+
+Result<ExportReport> run(const ExportOptions& o, Context& context) {
+  MK_CHECK(guard_overwrite(o.output, o.overwrite));
+  MK_TRY(const ExportRequest request, request_of(o, context));
+  return export_model(request, o.output, o.overwrite, o.with_report, context.progress);
+}
+
+std::string text(const ExportReport& r, const Context& context) {
+  std::vector<std::vector<std::string>> rows{
+      {"Model", fmt::format("{} ({}, {})", r.model_id, r.plan.head.class_name, r.plan.head.task)}};
+  for (const InputSpec& input : r.plan.inputs) {
+    rows.push_back({rows.size() == 1 ? "Inputs" : "",
+                    fmt::format("{}  {}{}", input.name, name_of(input.type), to_string(input.shape))});
+  }
+  std::string outputs;
+  for (const std::string& name : r.plan.outputs) outputs += (outputs.empty() ? "" : ", ") + name;
+  rows.push_back({"Outputs", outputs});
+  rows.push_back({"Graph", fmt::format("opset {}, {} nodes, {} parameters", r.opset, r.nodes, r.parameters)});
+  if (!r.tied.empty()) rows.push_back({"Tied", fmt::format("{} stored once", fmt::join(r.tied, ", "))});
+  if (!r.unused.empty()) {
+    rows.push_back({"Unused", fmt::format("{} tensors of the checkpoint{}", r.unused.size(),
+                                          context.verbosity > 0 ? ": " + fmt::format("{}", fmt::join(r.unused, ", "))
+                                                                : " (-v lists them)")});
+  }
+  rows.push_back(
+      {"Written", fmt::format("{} ({}) in {:.2f} s", to_utf8(r.files.front()), bytes_text(r.bytes), r.seconds)});
+  return columns(rows);
+}
+
+}  // namespace
+
+Command export_command() {
+  return define<ExportOptions, ExportReport>({
+      .name = "export",
+      .group = "Build",
+      .summary = "Write a checkpoint as ONNX, with its module tree in the metadata",
+      .details = "The graph is built from the model's configuration and its weights are streamed from the checkpoint: "
+                 "no Python, no "
+                 "tracing. It is written only if it passes the verifier and ONNX's full checker. Beside it go "
+                 "config.json and the "
+                 "files of the preprocessor and the tokenizer.",
+      .examples = {{"winml export -m samples/digits-vit -o out/model.onnx", "From a folder"},
+                   {"winml export -m sentence-transformers/all-MiniLM-L6-v2 -o minilm.onnx",
+                    "From the local Hub cache"}},
+      .formats = {"text", "json"},
+      .options = describe,
+      .run = run,
+      .text = text,
+      .json = to_json,
+  });
+}
+
+}  // namespace mk::cli

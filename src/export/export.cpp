@@ -1,0 +1,195 @@
+#include "export/export.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/json.h"
+#include "base/system.h"
+#include "export/model_metadata.h"
+#include "export/report_files.h"
+#include "export/side_files.h"
+#include "graph/onnx_writer.h"
+#include "graph/shape_inference.h"
+#include "graph/verifier.h"
+#include "hub/tasks.h"
+
+namespace mk {
+namespace {
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// Height and width that a preprocessor gives its model: a crop, else a size.
+PreprocessorFacts preprocessor_facts(const Path& folder, Progress& progress) {
+  PreprocessorFacts facts;
+  const Path file = folder / "preprocessor_config.json";
+  std::error_code ignored;
+  if (!std::filesystem::exists(file, ignored)) return facts;
+  const auto json = read_json(file);
+  if (!json) {
+    progress.warn(json.error().to_string());
+    return facts;
+  }
+  const JsonView view(*json, to_utf8(file));
+  const auto take = [&](const JsonView& size) {
+    const auto number = [](const JsonView& v) { return v.integer().value_or(0); };
+    if (size.is_number()) {
+      facts.height = facts.width = number(size);
+    } else if (size.has("height") && size.has("width")) {
+      facts.height = number(size.at("height"));
+      facts.width = number(size.at("width"));
+    } else if (size.has("shortest_edge")) {
+      facts.height = facts.width = number(size.at("shortest_edge"));
+    }
+  };
+  take(view.at("size"));
+  if (view.has("crop_size") && view.at("do_center_crop").boolean().value_or(true)) take(view.at("crop_size"));
+  if (facts.height.value_or(1) <= 0 || facts.width.value_or(1) <= 0) facts = {};
+  return facts;
+}
+
+// The default length of a text input says when it cuts what the model could take.
+void remark_on_shapes(const ModelConfig& config, ExportPlan& plan, const ExportRequest& request) {
+  if (request.shapes.contains("sequence_length")) return;
+  const auto longest = config.integer("max_position_embeddings", 0);
+  if (!longest || *longest <= 0) return;
+  for (const InputSpec& input : plan.inputs) {
+    if (input.name != "input_ids" || input.shape.size() != 2 || !input.shape[1].is_known()) continue;
+    if (input.shape[1].value == 1024 && *longest > 1024) {
+      plan.remarks.push_back(fmt::format(
+          "sequence_length is 1024, the model's limit is {}; --shape-config {{\"sequence_length\": N}} chooses another",
+          *longest));
+    }
+  }
+}
+
+Result<ExportPlan> plan_with(const ModelConfig& config, const ExportRequest& request, Progress& progress) {
+  ExportPlan plan;
+  TaskRequest asked{.task = request.task.value_or(""),
+                    .model_class = request.model_class,
+                    .model_id = request.model_id,
+                    .first_task = {}};
+  if (const auto type = find_model_type(config.model_type()); type && !type->heads.empty()) {
+    asked.first_task = type->heads.front().task;
+  }
+  MK_TRY(const TaskChoice task, choose_task(config, asked));
+  plan.task_source = name_of(task.source);
+  MK_TRY(plan.head, choose_head(config, task.task));
+  ShapeRequest shapes{request.config.batch_size, request.shapes};
+  MK_TRY(plan.inputs, default_inputs(config, plan.head, shapes, preprocessor_facts(request.folder, progress)));
+  MK_TRY(plan.outputs, output_names(config, plan.head));
+  MK_CHECK(apply_patches(plan.inputs, request.config.input_tensors));
+  MK_CHECK(apply_dynamic_axes(plan.inputs, request.config.dynamic_axes, plan.outputs));
+  for (const InputSpec& input : plan.inputs) {
+    if (!input.shape.empty() && input.shape[0].is_known() && input.shape[0].value != request.config.batch_size) {
+      progress.info(fmt::format("'{}' has {} rows, batch_size is {}", input.name, input.shape[0].value,
+                                request.config.batch_size));
+    }
+  }
+  remark_on_shapes(config, plan, request);
+  return plan;
+}
+
+}  // namespace
+
+Result<ExportPlan> plan_export(const ExportRequest& request, Progress& progress) {
+  MK_TRY(const ModelConfig config, ModelConfig::read(request.folder));
+  return plan_with(config, request, progress);
+}
+
+Result<ExportedGraph> export_graph(const ExportRequest& request, Progress& progress) {
+  const auto start = std::chrono::steady_clock::now();
+  ExportedGraph result;
+  MK_TRY(const ModelConfig config, ModelConfig::read(request.folder));
+  MK_TRY(result.plan, plan_with(config, request, progress));
+  for (const std::string& remark : result.plan.remarks) progress.note(remark);
+
+  MK_TRY(const Checkpoint checkpoint, Checkpoint::open(request.folder));
+  BuildOptions options{.opset = request.config.opset_version,
+                       .hierarchy_tags = request.config.enable_hierarchy_tags && !request.config.clean_onnx,
+                       .float_type = request.float_type,
+                       .progress = &progress};
+  MK_TRY(result.built, build_graph(config, result.plan.head, checkpoint, result.plan.inputs, options));
+  Model& model = *result.built.model;
+  add_model_metadata(model, result.plan);
+  MK_TRY(const InferenceReport inference, infer_shapes(model));
+  for (const InferenceNote& note : inference.notes) progress.debug(fmt::format("{}: {}", note.node, note.message));
+  MK_CHECK(verify(model));
+  MK_CHECK(check_onnx(model));
+  result.seconds = seconds_since(start);
+  return result;
+}
+
+Result<ExportReport> export_model(const ExportRequest& request, const Path& output, bool overwrite, bool with_report,
+                                  Progress& progress) {
+  const auto start = std::chrono::steady_clock::now();
+  std::error_code ignored;
+  if (std::filesystem::exists(output, ignored) && !overwrite) {
+    return fail(ErrorCode::exists, "Output already exists", to_utf8(output), "Re-run with --overwrite to replace it");
+  }
+  auto stage = progress.stage("export");
+  MK_TRY(const ExportedGraph exported, export_graph(request, progress));
+  Publication publication;
+  const Path folder = output.has_parent_path() ? output.parent_path() : Path(".");
+  MK_TRY(const std::vector<std::string> sides,
+         add_side_files(request.folder, folder, {}, overwrite, publication, progress));
+
+  const Model& model = *exported.built.model;
+  const Path stem = folder / output.stem();
+  const Path metadata_path = with_suffix(stem, "_htp_metadata.json");
+  const Path markdown_path = with_suffix(stem, "_htp_export_report.md");
+  ReportFacts facts{request.model_id,   output,
+                    model_bytes(model), seconds_since(start),
+                    utc_timestamp(),    request.config.enable_hierarchy_tags && !request.config.clean_onnx};
+  if (with_report) {
+    MK_CHECK(publication.add_text(metadata_path, dump_json(metadata_report(exported, facts)) + "\n", overwrite));
+    MK_CHECK(publication.add_text(markdown_path, markdown_report(exported, facts), overwrite));
+  }
+  MK_TRY(const WrittenModel written, write_onnx(model, output, publication, overwrite));
+  MK_CHECK(publication.commit());
+
+  ExportReport report{.model_id = request.model_id,
+                      .plan = exported.plan,
+                      .files = written.files,
+                      .bytes = written.bytes,
+                      .opset = model.opset(),
+                      .nodes = model.graph->node_count(),
+                      .tagged_nodes = tagged_node_count(model),
+                      .initializers = model.graph->initializers().size(),
+                      .parameters = exported.built.parameter_count,
+                      .unused = exported.built.unused,
+                      .tied = exported.built.tied,
+                      .seconds = seconds_since(start)};
+  for (const std::string& side : sides) report.files.push_back(folder / side);
+  if (with_report) report.files.insert(report.files.end(), {metadata_path, markdown_path});
+  stage->done(fmt::format("{} nodes, {:.1f} MB", report.nodes, static_cast<double>(report.bytes) / 1e6));
+  return report;
+}
+
+Json to_json(const ExportReport& report) {
+  Json json{{"model_id", report.model_id},
+            {"model_type", report.plan.head.model_type},
+            {"task", report.plan.head.task},
+            {"task_source", report.plan.task_source},
+            {"model_class", report.plan.head.class_name},
+            {"inputs", to_json(report.plan.inputs)}};
+  Json& outputs = json["outputs"] = Json::array();
+  for (const std::string& name : report.plan.outputs) outputs.push_back(Json{{"name", name}});
+  json["opset_version"] = report.opset;
+  json["onnx_nodes"] = report.nodes;
+  json["tagged_nodes"] = report.tagged_nodes;
+  json["initializers"] = report.initializers;
+  json["parameters"] = report.parameters;
+  json["unused_tensors"] = report.unused;
+  json["tied_tensors"] = report.tied;
+  json["bytes"] = report.bytes;
+  json["export_time"] = report.seconds;
+  Json& files = json["files"] = Json::array();
+  for (const Path& file : report.files) files.push_back(to_utf8(file));
+  return json;
+}
+
+}  // namespace mk

@@ -1,0 +1,71 @@
+#pragma once
+// A checkpoint becomes an ONNX model: load, choose the head, resolve inputs, build the graph, infer, check, publish
+// (spec: export). Nothing appears under a final name unless the graph passed the verifier and ONNX's full checker.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/path.h"
+#include "base/progress.h"
+#include "base/publish.h"
+#include "base/result.h"
+#include "export/export_config.h"
+#include "models/registry.h"
+
+namespace mk {
+
+struct ExportRequest {
+  Path folder;                      // with config.json and the weights
+  std::string model_id;             // as the user wrote it, for reports
+  std::optional<std::string> task;  // detected when absent
+  std::string model_class;          // of a build config's loader; empty where it says nothing
+  ExportConfig config;
+  std::map<std::string, std::int64_t> shapes;  // --shape-config
+  std::optional<DataType> float_type;          // float32 when absent
+};
+
+// What the architecture and the user's options make of a model, before any weight is read.
+struct ExportPlan {
+  HeadChoice head;
+  std::string task_source;  // "user-task", "tasks-manager" ... (spec: loader, task resolution)
+  std::vector<InputSpec> inputs;
+  std::vector<std::string> outputs;
+  std::vector<std::string> remarks;  // defaults that a user may want to know of ("sequence_length 1024 of 8192")
+};
+
+// One exported graph with what is worth telling about it.
+struct ExportedGraph {
+  ExportPlan plan;
+  BuiltGraph built;
+  double seconds = 0;
+};
+
+struct ExportReport {
+  std::string model_id;
+  ExportPlan plan;
+  std::vector<Path> files;  // the model first
+  std::uint64_t bytes = 0;
+  std::int64_t opset = 0;
+  std::size_t nodes = 0;
+  std::size_t tagged_nodes = 0;
+  std::size_t initializers = 0;
+  std::int64_t parameters = 0;
+  std::vector<std::string> unused;
+  std::vector<std::string> tied;
+  double seconds = 0;
+};
+
+Result<ExportPlan> plan_export(const ExportRequest& request, Progress& progress);
+
+// The checked graph, weights still views of the checkpoint.
+Result<ExportedGraph> export_graph(const ExportRequest& request, Progress& progress);
+
+// The whole of `winml export`: graph, model file, side files, reports.
+Result<ExportReport> export_model(const ExportRequest& request, const Path& output, bool overwrite, bool with_report,
+                                  Progress& progress);
+
+Json to_json(const ExportReport& report);
+
+}  // namespace mk
