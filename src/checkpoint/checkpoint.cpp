@@ -64,7 +64,7 @@ Error no_weights(const Path& folder) {
     separator = ", ";
   }
   const auto names = list_folder(folder);
-  if (!names) return std::move(names).error();
+  if (!names) return names.error();
   for (const Path& path : *names) {
     const std::string name = to_utf8(path.filename());
     std::error_code ignored;
@@ -146,7 +146,7 @@ struct CheckpointReaders {
   static Result<Checkpoint> open_pytorch(const Path& path) {
     MK_TRY(auto file, File::open(path));
     Checkpoint checkpoint;
-    MK_TRY(checkpoint.tensors_, read_pytorch(std::move(file)));
+    MK_TRY(checkpoint.tensors_, read_pytorch(file));
     checkpoint.files_ = {path};
     return checkpoint;
   }

@@ -287,7 +287,7 @@ Result<TensorMap> state_dict_tensors(const Pickle& pickle, const StorageLookup& 
   return StateDictReader(pickle, storage, where).read();
 }
 
-Result<TensorMap> read_pytorch(std::shared_ptr<const File> file) {
+Result<TensorMap> read_pytorch(const std::shared_ptr<const File>& file) {
   const std::string where = to_utf8(file->path());
   MK_CHECK(check_kind(*file));
   MK_TRY(const auto zip, ZipDirectory::read(file));

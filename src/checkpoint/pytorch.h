@@ -19,7 +19,7 @@ namespace mk {
 using TensorMap = std::map<std::string, Tensor, std::less<>>;
 
 // The file's state dict: the saved object itself, or what it has under "state_dict", "model_state_dict" or "model".
-Result<TensorMap> read_pytorch(std::shared_ptr<const File> file);
+Result<TensorMap> read_pytorch(const std::shared_ptr<const File>& file);
 
 // Whether a pickle may name it: tensors' constructors, storages and element types, OrderedDict.
 bool allowed_in_weights(std::string_view global);

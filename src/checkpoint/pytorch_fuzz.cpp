@@ -14,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       .write(reinterpret_cast<const char*>(data), static_cast<std::streamsize>(size));
   auto file = mk::File::open(path);
   if (!file) return 0;
-  const auto tensors = mk::read_pytorch(std::move(*file));
+  const auto tensors = mk::read_pytorch(*file);
   if (!tensors) return 0;
   for (const auto& [name, tensor] : *tensors) {
     if (tensor.byte_count() > (1u << 20)) continue;

@@ -258,7 +258,8 @@ Status check_layout(const SafetensorsHeader& header, std::uint64_t data_size, co
 
 }  // namespace
 
-Result<SafetensorsHeader> parse_safetensors_header(std::string_view json, std::uint64_t data_size, std::string where) {
+Result<SafetensorsHeader> parse_safetensors_header(std::string_view json, std::uint64_t data_size,
+                                                   const std::string& where) {
   SafetensorsHeader header;
   if (json.empty() || json.front() != '{')
     return fail(ErrorCode::malformed, "the header does not begin with '{' at byte 8; this is no safetensors file",

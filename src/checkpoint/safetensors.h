@@ -31,7 +31,8 @@ struct SafetensorsHeader {
 };
 
 // The JSON alone; `data_size` is what follows it, `where` what errors call the file.
-Result<SafetensorsHeader> parse_safetensors_header(std::string_view json, std::uint64_t data_size, std::string where);
+Result<SafetensorsHeader> parse_safetensors_header(std::string_view json, std::uint64_t data_size,
+                                                   const std::string& where);
 Result<SafetensorsHeader> read_safetensors_header(const File& file);
 
 }  // namespace mk

@@ -45,7 +45,7 @@ std::vector<std::string> snapshots_in(const Path& repository) {
 // The commit that a revision stands for; empty where the cache does not know it.
 std::string commit_of(const Path& repository, std::string_view revision) {
   if (const auto text = read_text(repository / "refs" / path_from_utf8(revision), 1024)) {
-    const std::string commit = trimmed(*text);
+    std::string commit = trimmed(*text);
     if (commit.size() == commit_digits && is_hex(commit)) return commit;
   }
   if (revision.size() < shortest_commit || !is_hex(revision)) return {};

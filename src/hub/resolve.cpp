@@ -46,6 +46,7 @@ Result<Contents> look_into(const Path& folder) {
 
 std::string listed(const std::vector<Path>& names) {
   std::vector<std::string> texts;
+  texts.reserve(names.size());
   for (const Path& name : names) texts.push_back(to_utf8(name));
   return fmt::format("{}", fmt::join(texts, ", "));
 }

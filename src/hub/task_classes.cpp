@@ -194,6 +194,10 @@ static_assert(std::is_sorted(std::begin(picture_types), std::end(picture_types))
 
 }  // namespace
 
+bool takes_pictures(std::string_view model_type) {
+  return std::binary_search(std::begin(picture_types), std::end(picture_types), model_type);
+}
+
 std::string task_of_class(std::string_view class_name, std::string_view model_type) {
   for (const std::string_view framework : {"TF", "Flax"})
     if (class_name.starts_with(framework) && class_name.size() > framework.size())
@@ -207,9 +211,7 @@ std::string task_of_class(std::string_view class_name, std::string_view model_ty
   const bool is_sound = std::any_of(std::begin(sound_families), std::end(sound_families),
                                     [&](std::string_view family) { return class_name.starts_with(family); });
   if (is_sound && row->task == "text-classification") return "audio-classification";
-  if (row->task == "feature-extraction" &&
-      std::binary_search(std::begin(picture_types), std::end(picture_types), model_type))
-    return "image-feature-extraction";
+  if (row->task == "feature-extraction" && takes_pictures(model_type)) return "image-feature-extraction";
   return std::string(row->task);
 }
 

@@ -136,7 +136,7 @@ std::string_view name_of(TaskSource source) {
 
 Result<TaskChoice> choose_task(const ModelConfig& config, const TaskRequest& request) {
   const std::string model_type = config.model_type();
-  const auto choice = [](std::string task, TaskSource source) { return TaskChoice{task, task, source}; };
+  const auto choice = [](const std::string& task, TaskSource source) { return TaskChoice{task, task, source}; };
   // Of an encoder and a decoder, a class that also fills masks generates.
   const auto task_of = [&](std::string_view class_name) -> Result<std::string> {
     std::string task = task_of_class(class_name, model_type);
@@ -146,12 +146,14 @@ Result<TaskChoice> choose_task(const ModelConfig& config, const TaskRequest& req
 
   if (!request.task.empty()) {
     MK_CHECK(check_task(request.task));
-    return TaskChoice{normalise_task(request.task), request.task,
+    std::string task = normalise_task(request.task);
+    if (task == "feature-extraction" && takes_pictures(model_type)) task = "image-feature-extraction";
+    return TaskChoice{std::move(task), request.task,
                       request.model_class.empty() ? TaskSource::user_task : TaskSource::user_class};
   }
   if (!request.model_class.empty()) {
     MK_TRY(std::string task, task_of(request.model_class));
-    if (!task.empty()) return choice(std::move(task), TaskSource::user_class);
+    if (!task.empty()) return choice(task, TaskSource::user_class);
     return fail(ErrorCode::usage, fmt::format("the class {} does not tell its task", request.model_class),
                 "--model-class", "Give --task, too");
   }
@@ -166,7 +168,7 @@ Result<TaskChoice> choose_task(const ModelConfig& config, const TaskRequest& req
                 config.name() + "#/architectures", "Give it with --task");
   }
   MK_TRY(std::string task, task_of(architectures.front()));
-  if (!task.empty()) return choice(std::move(task), TaskSource::architecture);
+  if (!task.empty()) return choice(task, TaskSource::architecture);
   return fail(ErrorCode::usage, fmt::format("cannot tell the task of the class {}", architectures.front()),
               config.name() + "#/architectures/0", "Give it with --task");
 }

@@ -34,7 +34,7 @@ struct TaskRequest {
 };
 
 struct TaskChoice {
-  std::string task;  // canonical
+  std::string task;  // canonical, of the model's modality
   std::string name;  // what reports show: an explicit task as it was written, else the task
   TaskSource source = TaskSource::architecture;
 };
@@ -42,6 +42,9 @@ struct TaskChoice {
 // By request, by the model type's fixed task, by the class in architectures[0], in this order. usage where none of them
 // tells, or for an unknown task.
 Result<TaskChoice> choose_task(const ModelConfig& config, const TaskRequest& request);
+
+// Whether the main input of a model type is pixel_values; its "feature-extraction" is "image-feature-extraction".
+bool takes_pictures(std::string_view model_type);
 
 // The task of a transformers class ("BertForMaskedLM"), on a model of this type; empty where the name does not tell.
 std::string task_of_class(std::string_view class_name, std::string_view model_type);
