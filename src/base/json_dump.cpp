@@ -159,7 +159,7 @@ class Printer {
   void new_line(int depth) {
     if (indent_ < 0) return;
     out_ += '\n';
-    out_.append(static_cast<std::size_t>(depth * indent_), ' ');
+    out_.append(static_cast<std::size_t>(depth) * static_cast<std::size_t>(indent_), ' ');
   }
 
   std::string& out_;

@@ -28,11 +28,10 @@ Status check_options(const BuildOptions& options, DataType float_type) {
     case DataType::float32:
     case DataType::float16:
     case DataType::bfloat16:
-    case DataType::float64:
       return {};
     default:
       return fail(ErrorCode::usage, fmt::format("weights cannot be exported as {}", name_of(float_type)), "",
-                  "They can as float32, float16, bfloat16 and float64");
+                  "They can as float32, float16 and bfloat16");
   }
 }
 

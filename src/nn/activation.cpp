@@ -63,6 +63,20 @@ Value tanh(const Scope& s, Value x) { return unary(s, "Tanh", x); }
 
 Value linear(const Scope&, Value x) { return x; }
 
+// Huang et al. 2024: a x^2 + b x where positive, a' (exp(x) - 1 - x) + b x elsewhere, with learned a and a'.
+// transformers keeps the learned numbers in bfloat16 whatever the model's type, and computes a and a' in it.
+Value xielu(const Scope& s, Value x) {
+  const auto rounded = [&](Value y) { return cast(s, cast(s, y, DataType::bfloat16), x.type()); };
+  const Value beta = s.weight("beta", {}), eps = s.weight("eps", {});
+  const Value rising = rounded(unary(s, "Softplus", s.weight("alpha_p", {1})));
+  const Value falling = rounded(add(s, rounded(unary(s, "Softplus", s.weight("alpha_n", {1}))), beta));
+  const Value straight = mul(s, x, beta);
+  const Value positive = add(s, mul(s, mul(s, x, x), rising), straight);
+  const Value curve = sub(s, sub(s, unary(s, "Exp", minimum(s, x, eps)), 1), x);
+  const Value negative = add(s, mul(s, curve, falling), straight);
+  return where(s, greater(s, x, s.builder().scalar(x.type(), 0)), positive, negative);
+}
+
 struct Activation {
   std::string_view kind, class_name;
   bool plain;  // a torch.nn layer
@@ -91,6 +105,7 @@ constexpr std::array activations{
     Activation{"silu", "SiLUActivation", false, silu},
     Activation{"swish", "SiLU", true, silu},
     Activation{"tanh", "Tanh", true, tanh},
+    Activation{"xielu", "XIELUActivation", false, xielu},
 };
 
 const Activation* find(const Scope& s, std::string_view kind) {

@@ -67,6 +67,8 @@ Value sub(const Scope& s, double a, Value b) { return sub(s, constant(s, b, a), 
 Value sub(const Scope& s, Value a, double b) { return sub(s, a, constant(s, a, b)); }
 Value mul(const Scope& s, Value a, double b) { return mul(s, a, constant(s, a, b)); }
 Value div(const Scope& s, Value a, double b) { return div(s, a, constant(s, a, b)); }
+Value minimum(const Scope& s, Value a, Value b) { return elementwise(s, "Min", a, b); }
+Value greater(const Scope& s, Value a, Value b) { return elementwise(s, "Greater", a, b, DataType::boolean); }
 Value equal(const Scope& s, Value a, Value b) { return elementwise(s, "Equal", a, b, DataType::boolean); }
 
 Value where(const Scope& s, Value condition, Value a, Value b) {

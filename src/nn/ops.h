@@ -23,7 +23,9 @@ Value sub(const Scope& s, double a, Value b);
 Value sub(const Scope& s, Value a, double b);
 Value mul(const Scope& s, Value a, double b);
 Value div(const Scope& s, Value a, double b);
-Value equal(const Scope& s, Value a, Value b);  // bool
+Value minimum(const Scope& s, Value a, Value b);
+Value equal(const Scope& s, Value a, Value b);    // bool
+Value greater(const Scope& s, Value a, Value b);  // bool
 Value where(const Scope& s, Value condition, Value a, Value b);
 Value clip(const Scope& s, Value x, double low, double high);
 // Operators of one input and no attributes, whose result is like it: "Relu", "Erf", "Tanh", "Sqrt", "Not" ...

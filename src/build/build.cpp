@@ -1,0 +1,250 @@
+#include "build/build.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <future>
+
+#include "base/json.h"
+#include "base/sha256.h"
+#include "base/system.h"
+#include "build/cache_key.h"
+#include "checkpoint/checkpoint.h"
+#include "export/side_files.h"
+#include "graph/onnx_reader.h"
+#include "hub/content_id.h"
+#include "hub/side_files.h"
+
+namespace mk {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+Path named(const BuildRequest& request, std::string_view name) {
+  return request.folder / path_from_utf8(request.prefix + std::string(name));
+}
+
+// The files that a build reads: the configuration and the weights, or the graph and its data.
+Result<std::vector<Path>> source_files(const ResolvedModel& model) {
+  std::vector<Path> files;
+  if (model.is_onnx()) {
+    MK_TRY(const std::unique_ptr<Model> graph, read_onnx(model.onnx));
+    files.push_back(model.onnx);
+    for (const std::string& location : graph->external_locations) {
+      files.push_back(model.onnx.parent_path() / path_from_utf8(location));
+    }
+  } else {
+    MK_TRY(const Checkpoint checkpoint, Checkpoint::open(model.folder));
+    files = checkpoint.files();
+  }
+  MK_TRY(const std::vector<Path> side_files, side_files_in(model.folder));
+  for (const Path& side : side_files) files.push_back(model.folder / side);
+  return files;
+}
+
+Result<BuildInputs> inputs_of(const BuildRequest& request) {
+  Json said{{"config", config_hash(request.config)},
+            {"shapes", request.shapes},
+            {"float_type", request.float_type ? name_of(*request.float_type) : ""}};
+  BuildInputs inputs{.tool_version = MODELKIT_VERSION,
+                     .config_hash = sha256_hex(dump_json(said, -1)).substr(0, 16),
+                     .target = request.target};
+  const ContentIds ids = ContentIds::from_environment();
+  MK_TRY(const std::vector<Path> files, source_files(request.model));
+  for (const Path& file : files) {
+    MK_TRY(inputs.sources[to_utf8(file.lexically_relative(request.model.folder))], ids.sha256(file));
+  }
+  return inputs;
+}
+
+// What is wrong with the artefacts that a manifest lists; empty where they are as they were written.
+std::string damage(const Path& folder, const Manifest& manifest) {
+  const ContentIds ids = ContentIds::from_environment();
+  for (const ArtifactRecord& artifact : manifest.artifacts) {
+    const Path path = folder / path_from_utf8(artifact.name);
+    std::error_code error;
+    const auto size = std::filesystem::file_size(path, error);
+    if (error) return artifact.name + " is missing";
+    if (artifact.role == "side") continue;
+    if (size != artifact.bytes) return artifact.name + " has another size than when it was built";
+    const auto hash = ids.sha256(path);
+    if (!hash || *hash != artifact.sha256) return artifact.name + " has been changed since it was built";
+  }
+  return {};
+}
+
+std::vector<std::string> not_ours_to_do(const BuildConfig& config) {
+  std::vector<std::string> stages;
+  if (config.quant) stages.emplace_back("quant");
+  if (config.compile) stages.emplace_back("compile");
+  return stages;
+}
+
+Status check_request(const BuildRequest& request) {
+  MK_CHECK(validate(request.config));
+  for (const std::string& stage : not_ours_to_do(request.config)) {
+    return fail(ErrorCode::usage,
+                fmt::format("the config asks for a {} stage, which this version of winml does not have", stage),
+                "#/" + stage, fmt::format("Set it to null, or pass --no-{}", stage));
+  }
+  if (request.model.is_onnx() && request.config.exporting) {
+    return fail(ErrorCode::usage, "the config has an export section, but the model is an ONNX file", "#/export",
+                "Set it to null");
+  }
+  if (!request.model.is_onnx() && !request.config.exporting) {
+    return fail(ErrorCode::usage, "the config is for an ONNX file, but the model is a checkpoint", "#/export",
+                "Give it an export section");
+  }
+  std::error_code ignored;
+  if (request.model.is_onnx() &&
+      std::filesystem::equivalent(request.model.onnx, named(request, "model.onnx"), ignored)) {
+    return fail(ErrorCode::usage, "the output would replace the model itself", to_utf8(request.model.onnx),
+                "Choose another folder with -o");
+  }
+  return {};
+}
+
+// The old state of the output folder, and what to do about it.
+struct Before {
+  std::optional<Manifest> manifest;
+  bool model_there = false;
+};
+
+Result<ArtifactRecord> artifact(const BuildState& state, const Path& path, std::string_view role) {
+  const Path staged = state.publication.staged(path);
+  MK_TRY(const auto file, File::open(staged.empty() ? path : staged));
+  MK_TRY(std::string hash, sha256_hex(*file));
+  return ArtifactRecord{to_utf8(path.lexically_relative(state.request.folder)), std::string(role), file->size(),
+                        std::move(hash)};
+}
+
+// Data files of the old model that the new one does not have.
+void remove_old_data(BuildState& state, const std::optional<Manifest>& before) {
+  if (!before) return;
+  for (const std::string& name : artifacts_of(*before, "data")) {
+    const Path path = state.request.folder / path_from_utf8(name);
+    if (std::ranges::find(state.files, path) == state.files.end()) state.publication.remove_on_commit(path);
+  }
+}
+
+BuildReport reused(const BuildRequest& request, Manifest manifest, Clock::time_point start) {
+  BuildReport report{.model_id = request.model.name(),
+                     .reused = true,
+                     .reason = "the source, the config and the target are those of the last build",
+                     .final_artifact = named(request, "model.onnx"),
+                     .config_path = named(request, "winml_build_config.json"),
+                     .manifest_path = manifest_path(request.folder, request.prefix),
+                     .manifest = std::move(manifest)};
+  for (const ArtifactRecord& a : report.manifest.artifacts) {
+    if (a.role == "model" || a.role == "data") report.bytes += a.bytes;
+  }
+  report.elapsed_seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  return report;
+}
+
+}  // namespace
+
+Result<BuildReport> build_model(const BuildRequest& request, Progress& progress) {
+  const auto start = Clock::now();
+  MK_CHECK(check_request(request));
+  const Path final_path = named(request, "model.onnx");
+  std::error_code ignored;
+  std::string problem;
+  Before before{.manifest = find_manifest(request.folder, request.prefix, problem),
+                .model_there = std::filesystem::exists(final_path, ignored)};
+  if (!problem.empty()) progress.warn("the manifest of an older build is not used: " + problem);
+
+  // Hashing the source takes as long as reading it: beside the export, except where it decides whether to export at
+  // all.
+  auto hashing = std::async(std::launch::async, [&request] { return inputs_of(request); });
+  std::string reason;
+  if (before.model_there) {
+    if (request.rebuild) {
+      reason = "--rebuild";
+    } else if (!before.manifest) {
+      return fail(ErrorCode::exists, "the folder has a model that no build made", to_utf8(final_path),
+                  "Choose another folder with -o, or pass --rebuild to replace it");
+    } else {
+      auto inputs = hashing.get();
+      if (!inputs) return tl::make_unexpected(std::move(inputs).error());
+      reason = difference(before.manifest->inputs, *inputs);
+      if (reason.empty()) reason = damage(request.folder, *before.manifest);
+      if (reason.empty()) return reused(request, std::move(*before.manifest), start);
+      progress.note("building again: " + reason);
+      hashing =
+          std::async(std::launch::deferred, [inputs = std::move(*inputs)]() -> Result<BuildInputs> { return inputs; });
+    }
+  }
+
+  BuildState state{.request = request,
+                   .progress = progress,
+                   .config = request.config,
+                   .final_path = final_path,
+                   .overwrite = before.model_there || before.manifest.has_value()};
+  MK_TRY(std::vector<StageRecord> records, run_stages(state, build_stages()));
+  MK_TRY(BuildInputs inputs, hashing.get());
+
+  Manifest manifest{.source = request.model.is_onnx() ? "onnx" : "hf",
+                    .final_artifact = to_utf8(final_path.filename()),
+                    .stages = std::move(records),
+                    .model_id = request.model.name(),
+                    .task = state.plan ? std::optional(state.plan->head.task) : request.config.loader.task,
+                    .cache_key = request.cache_key,
+                    .timestamp = utc_timestamp(),
+                    .inputs = std::move(inputs)};
+  if (!request.model.commit.empty()) manifest.revision = request.model.commit;
+  if (request.model.is_onnx()) manifest.input_onnx = to_utf8(request.model.onnx);
+  for (StageRecord& record : manifest.stages) {
+    if (record.name == "finish") record.filename = manifest.final_artifact;
+  }
+
+  const Path config_path = named(request, "winml_build_config.json");
+  state.config.automatic = false;
+  MK_TRY(const std::vector<std::string> sides,
+         add_side_files(request.model.folder, request.folder,
+                        before.manifest ? artifacts_of(*before.manifest, "side") : std::vector<std::string>{},
+                        state.overwrite, state.publication, progress));
+  MK_CHECK(state.publication.add_text(config_path, dump_json(to_json(state.config)), state.overwrite));
+  for (std::size_t i = 0; i < state.files.size(); ++i) {
+    MK_TRY(manifest.artifacts.emplace_back(), artifact(state, state.files[i], i == 0 ? "model" : "data"));
+  }
+  MK_TRY(manifest.artifacts.emplace_back(), artifact(state, config_path, "config"));
+  for (const std::string& side : sides) {
+    MK_TRY(manifest.artifacts.emplace_back(), artifact(state, request.folder / path_from_utf8(side), "side"));
+  }
+  remove_old_data(state, before.manifest);
+  manifest.elapsed_seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  const Path manifest_file = manifest_path(request.folder, request.prefix);
+  MK_CHECK(state.publication.add_text(manifest_file, dump_json(to_json(manifest)), state.overwrite));
+  // A folder with a model has its manifest.
+  state.publication.publish_last(final_path);
+  MK_CHECK(state.publication.commit());
+
+  BuildReport report{.model_id = request.model.name(),
+                     .reason = reason,
+                     .final_artifact = final_path,
+                     .config_path = config_path,
+                     .manifest_path = manifest_file,
+                     .manifest = std::move(manifest)};
+  for (const ArtifactRecord& a : report.manifest.artifacts) {
+    if (a.role == "model" || a.role == "data") report.bytes += a.bytes;
+  }
+  report.elapsed_seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  return report;
+}
+
+Json to_json(const BuildReport& report) {
+  Json json{{"model_id", report.model_id},
+            {"final_artifact", to_utf8(report.final_artifact)},
+            {"build_config", to_utf8(report.config_path)},
+            {"manifest", to_utf8(report.manifest_path)},
+            {"reused", report.reused},
+            {"reason", report.reason.empty() ? Json(nullptr) : Json(report.reason)},
+            {"bytes", report.bytes},
+            {"elapsed_seconds", report.elapsed_seconds},
+            {"stages", to_json(report.manifest)["stages"]}};
+  return json;
+}
+
+}  // namespace mk

@@ -1,0 +1,146 @@
+#include "build/build.h"
+
+#include <algorithm>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/sha256.h"
+#include "testing/testing.h"
+
+namespace mk {
+namespace {
+
+class BuildTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_OK_AND(request.model,
+                  resolve_model(to_utf8(testing::repository("samples/digits-vit")), WantedModel::checkpoint));
+    request.config.loader.task = "image-classification";
+    request.config.loader.model_type = "vit";
+    request.folder = folder / "out";
+    request.target = "cpu/cpu";
+    request.verify = false;
+  }
+
+  Result<BuildReport> build() { return build_model(request, silent_progress()); }
+  std::string text(const Path& file) { return read_text(file).value_or(""); }
+
+  testing::TemporaryFolder folder;
+  BuildRequest request;
+};
+
+TEST_F(BuildTest, MakesAFolderThatStandsAlone) {
+  ASSERT_OK_AND(const BuildReport report, build());
+  EXPECT_FALSE(report.reused);
+  EXPECT_EQ(report.reason, "");
+  std::vector<std::string> names;
+  ASSERT_OK_AND(const auto files, list_folder(request.folder));
+  for (const Path& file : files) names.push_back(to_utf8(file));
+  EXPECT_EQ(names, (std::vector<std::string>{"build_manifest.json", "config.json", "model.onnx",
+                                             "preprocessor_config.json", "winml_build_config.json"}));
+
+  ASSERT_OK_AND(const Json manifest, read_json(request.folder / "build_manifest.json"));
+  EXPECT_EQ(manifest["schema_version"], 1);
+  EXPECT_EQ(manifest["source"], "hf");
+  EXPECT_EQ(manifest["final_artifact"], "model.onnx");
+  EXPECT_EQ(manifest["task"], "image-classification");
+  EXPECT_EQ(manifest["artifacts"][0]["name"], "model.onnx");
+  EXPECT_EQ(manifest["artifacts"][0]["sha256"], sha256_hex(text(request.folder / "model.onnx")));
+  // The hash of the sample's weights, by sha256sum.
+  EXPECT_EQ(manifest["inputs"]["sources"]["model.safetensors"],
+            "15aa984c43464d63fca4428a77168fbd651bc81496619b9f41a497e627a03d5b");
+  ASSERT_OK_AND(const Json config, read_json(request.folder / "winml_build_config.json"));
+  EXPECT_EQ(config["auto"], false);
+}
+
+TEST_F(BuildTest, ReusesWhatIsTheSameAndSaysWhatIsNot) {
+  ASSERT_OK(build());
+  const auto written = std::filesystem::last_write_time(request.folder / "model.onnx");
+  ASSERT_OK_AND(const BuildReport again, build());
+  EXPECT_TRUE(again.reused);
+  EXPECT_EQ(std::filesystem::last_write_time(request.folder / "model.onnx"), written);
+
+  request.config.exporting->opset_version = 18;
+  ASSERT_OK_AND(const BuildReport changed, build());
+  EXPECT_FALSE(changed.reused);
+  EXPECT_EQ(changed.reason, "the config is another one");
+
+  request.target = "openvino/cpu";
+  ASSERT_OK_AND(const BuildReport moved, build());
+  EXPECT_EQ(moved.reason, "the target is openvino/cpu, it was built for cpu/cpu");
+}
+
+TEST_F(BuildTest, ChangedArtefactsAreBuiltAgain) {
+  ASSERT_OK(build());
+  const std::string good = text(request.folder / "model.onnx");
+  std::string bad = good;
+  bad[bad.size() / 2] = static_cast<char>(bad[bad.size() / 2] ^ 1);
+  folder.write("out/model.onnx", bad);
+  ASSERT_OK_AND(const BuildReport report, build());
+  EXPECT_EQ(report.reason, "model.onnx has been changed since it was built");
+  EXPECT_EQ(text(request.folder / "model.onnx"), good);
+
+  std::filesystem::remove(request.folder / "model.onnx");
+  ASSERT_OK_AND(const BuildReport missing, build());
+  EXPECT_FALSE(missing.reused);
+  EXPECT_EQ(text(request.folder / "model.onnx"), good);
+}
+
+TEST_F(BuildTest, AModelThatNoBuildMadeStays) {
+  folder.write("out/model.onnx", "mine");
+  const auto report = build();
+  ASSERT_FALSE(report.has_value());
+  EXPECT_EQ(report.error().code, ErrorCode::exists);
+  EXPECT_EQ(text(request.folder / "model.onnx"), "mine");
+  request.rebuild = true;
+  ASSERT_OK(build());
+  EXPECT_NE(text(request.folder / "model.onnx"), "mine");
+}
+
+TEST_F(BuildTest, ASideFileOfTheUsersStays) {
+  folder.write("out/preprocessor_config.json", "{\"mine\": true}");
+  ASSERT_OK(build());
+  EXPECT_EQ(text(request.folder / "preprocessor_config.json"), "{\"mine\": true}");
+}
+
+TEST_F(BuildTest, StagesThatThisVersionLacksAreRefused) {
+  request.config.quant = QuantConfig{};
+  request.config.quant->task = "image-classification";
+  request.config.quant->model_id = "digits-vit";
+  const auto report = build();
+  ASSERT_FALSE(report.has_value());
+  EXPECT_EQ(report.error().code, ErrorCode::usage);
+  EXPECT_EQ(report.error().where, "#/quant");
+  EXPECT_FALSE(std::filesystem::exists(request.folder));
+}
+
+TEST_F(BuildTest, AnOnnxFileIsTakenByteForByte) {
+  ASSERT_OK(build());
+  BuildRequest from_onnx = request;
+  ASSERT_OK_AND(from_onnx.model, resolve_model(to_utf8(request.folder / "model.onnx"), WantedModel::onnx));
+  from_onnx.config.exporting.reset();
+  from_onnx.folder = folder / "second";
+  ASSERT_OK_AND(const BuildReport report, build_model(from_onnx, silent_progress()));
+  EXPECT_EQ(text(from_onnx.folder / "model.onnx"), text(request.folder / "model.onnx"));
+  EXPECT_EQ(report.manifest.source, "onnx");
+
+  from_onnx.folder = request.folder;
+  from_onnx.rebuild = true;
+  const auto onto_itself = build_model(from_onnx, silent_progress());
+  ASSERT_FALSE(onto_itself.has_value());
+  EXPECT_EQ(onto_itself.error().code, ErrorCode::usage);
+  EXPECT_TRUE(std::filesystem::exists(request.folder / "model.onnx"));
+}
+
+TEST_F(BuildTest, AFailureLeavesWhatWasThere) {
+  ASSERT_OK(build());
+  const std::string before = text(request.folder / "model.onnx");
+  request.config.exporting->input_tensors = {{.name = "no_such_input"}};
+  EXPECT_FALSE(build().has_value());
+  EXPECT_EQ(text(request.folder / "model.onnx"), before);
+  ASSERT_OK_AND(const auto files, list_folder(request.folder));
+  EXPECT_EQ(files.size(), 5u);
+}
+
+}  // namespace
+}  // namespace mk

@@ -1,0 +1,115 @@
+#include "build/pipeline.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "base/system.h"
+#include "build/check_run.h"
+#include "export/side_files.h"
+#include "graph/onnx_reader.h"
+#include "graph/onnx_writer.h"
+#include "graph/verifier.h"
+
+namespace mk {
+namespace {
+
+using Skip = std::optional<std::string>;
+
+Skip unless_checkpoint(const BuildState& state) {
+  return state.request.model.is_onnx() ? Skip("the source is an ONNX file") : Skip();
+}
+
+Skip unless_onnx(const BuildState& state) {
+  return state.request.model.is_onnx() ? Skip() : Skip("the source is a checkpoint");
+}
+
+Skip unless_asked(const BuildState& state) { return state.request.verify ? Skip() : Skip("--no-verify"); }
+
+Skip never(const BuildState&) { return std::nullopt; }
+
+std::string megabytes(std::uint64_t bytes) { return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6); }
+
+Result<std::string> export_stage(BuildState& state) {
+  const BuildRequest& request = state.request;
+  ExportRequest exporting{.folder = request.model.folder,
+                          .model_id = request.model.name(),
+                          .task = request.config.loader.task,
+                          .model_class = request.config.loader.model_class.value_or(""),
+                          .config = *request.config.exporting,
+                          .shapes = request.shapes,
+                          .float_type = request.float_type};
+  MK_TRY(ExportedGraph exported, export_graph(exporting, state.progress));
+  state.graph = std::move(exported.built.model);
+  state.plan = std::move(exported.plan);
+  return fmt::format("{}, opset {}, {} nodes", state.plan->head.class_name, state.graph->opset(),
+                     state.graph->graph->node_count());
+}
+
+// A model that nothing will change is checked, and its file taken as it is; its data moves to one file beside it.
+Result<std::string> read_stage(BuildState& state) {
+  MK_TRY(std::unique_ptr<Model> model, read_onnx(state.request.model.onnx, {.progress = &state.progress}));
+  MK_CHECK(verify(*model));
+  std::string detail = fmt::format("opset {}, {} nodes", model->opset(), model->graph->node_count());
+  if (!model->external_locations.empty()) state.graph = std::move(model);
+  return detail;
+}
+
+Result<std::uint64_t> write_model(BuildState& state) {
+  if (state.graph) {
+    MK_TRY(const WrittenModel written, write_onnx(*state.graph, state.final_path, state.publication, state.overwrite));
+    state.files = written.files;
+    return written.bytes;
+  }
+  MK_TRY(const auto source, File::open(state.request.model.onnx));
+  MK_TRY(FileWriter writer, state.publication.add(state.final_path, state.overwrite));
+  MK_CHECK(writer.copy_from(*source, 0, source->size()));
+  MK_CHECK(writer.close());
+  state.files = {state.final_path};
+  return source->size();
+}
+
+Result<std::string> write_stage(BuildState& state) {
+  MK_TRY(const std::uint64_t bytes, write_model(state));
+  return fmt::format("{}, {}", to_utf8(state.final_path.filename()), megabytes(bytes));
+}
+
+Result<std::string> check_stage(BuildState& state) {
+  return check_run(state.publication.staged(state.final_path), state.request.ort, state.progress);
+}
+
+constexpr std::array stages{
+    BuildStage{"export", unless_checkpoint, export_stage},
+    BuildStage{"read", unless_onnx, read_stage},
+    BuildStage{"finish", never, write_stage},
+    BuildStage{"verify", unless_asked, check_stage},
+};
+
+}  // namespace
+
+std::span<const BuildStage> build_stages() { return stages; }
+
+Result<std::vector<StageRecord>> run_stages(BuildState& state, std::span<const BuildStage> list) {
+  std::vector<StageRecord> records;
+  for (const BuildStage& stage : list) {
+    if (interrupted()) return fail(ErrorCode::interrupted, "interrupted");
+    const Skip reason = stage.skip(state);
+    // What the kind of source rules out is no stage of this build.
+    if (reason && (stage.run == export_stage || stage.run == read_stage)) continue;
+    StageRecord& record = records.emplace_back(StageRecord{.name = std::string(stage.name)});
+    auto line = state.progress.stage(stage.name);
+    if (reason) {
+      record.completed = false;
+      record.reason = reason;
+      line->skipped(*reason);
+      continue;
+    }
+    const auto start = std::chrono::steady_clock::now();
+    MK_TRY(const std::string detail, stage.run(state));
+    record.elapsed_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    line->done(detail);
+  }
+  return records;
+}
+
+}  // namespace mk

@@ -1,0 +1,64 @@
+#pragma once
+// The one pipeline: stages as values, run in order over one state, by every command that makes a model (spec: build).
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/path.h"
+#include "base/progress.h"
+#include "base/publish.h"
+#include "base/result.h"
+#include "build/build_config.h"
+#include "build/manifest.h"
+#include "export/export.h"
+#include "graph/ir.h"
+#include "hub/resolve.h"
+
+namespace mk {
+
+struct BuildRequest {
+  ResolvedModel model;
+  BuildConfig config;
+  std::map<std::string, std::int64_t> shapes;  // --shape-config
+  std::optional<DataType> float_type;
+  Path folder;         // where the artefacts go
+  std::string prefix;  // of their names; "<key>_" in the cache, else empty
+  std::string target;  // "cpu/cpu", as resolved
+  std::optional<std::string> cache_key;
+  bool rebuild = false;     // even where nothing has changed, and over a model that no build of ours made
+  bool verify = true;       // run the result
+  std::optional<Path> ort;  // --ort
+};
+
+// One build in progress, handed from stage to stage.
+struct BuildState {
+  const BuildRequest& request;
+  Progress& progress;
+  BuildConfig config;              // as it will be kept beside the model
+  std::unique_ptr<Model> graph;    // null where the source file is taken as it is
+  std::optional<ExportPlan> plan;  // of a checkpoint
+  Path final_path;                 // of the model
+  bool overwrite = false;          // old artefacts there are ours to replace
+  Publication publication;
+  std::vector<Path> files;  // the model, then its data
+  std::vector<std::string> side_files;
+};
+
+struct BuildStage {
+  std::string_view name;
+  // Why it is skipped; nothing where it runs.
+  std::optional<std::string> (*skip)(const BuildState&);
+  // The detail is what its progress line ends with.
+  Result<std::string> (*run)(BuildState&);
+};
+
+std::span<const BuildStage> build_stages();
+
+// Runs the stages; nothing has a final name afterwards: the caller commits state.publication.
+Result<std::vector<StageRecord>> run_stages(BuildState& state, std::span<const BuildStage> stages);
+
+}  // namespace mk

@@ -1,0 +1,210 @@
+// A folder of pictures: PATH/CLASS/x.png, PATH/SPLIT/CLASS/x.png, or pictures beside a metadata.jsonl that says more.
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "datasets/kinds.h"
+#include "datasets/splits.h"
+
+namespace mk {
+namespace {
+
+constexpr std::string_view metadata_name = "metadata.jsonl";
+
+Value value_of(const Json& json) {
+  switch (json.type()) {
+    case Json::value_t::boolean:
+      return Value(json.get<bool>());
+    case Json::value_t::number_integer:
+      return Value(json.get<std::int64_t>());
+    case Json::value_t::number_unsigned: {
+      const auto number = json.get<std::uint64_t>();
+      return number > INT64_MAX ? Value(number) : Value(static_cast<std::int64_t>(number));
+    }
+    case Json::value_t::number_float:
+      return Value(json.get<double>());
+    case Json::value_t::string:
+      return Value(json.get<std::string>());
+    case Json::value_t::array: {
+      Value::List list;
+      for (const Json& element : json) list.push_back(value_of(element));
+      return Value(std::move(list));
+    }
+    case Json::value_t::object: {
+      Value::Struct fields;
+      for (const auto& [name, element] : json.items()) {
+        fields.names.push_back(name);
+        fields.values.push_back(value_of(element));
+      }
+      return Value(std::move(fields));
+    }
+    default:
+      return {};
+  }
+}
+
+class PictureFolder : public Dataset {
+ public:
+  PictureFolder(std::string split, Path folder, std::vector<std::string> columns, std::vector<std::string> classes)
+      : Dataset(std::move(split)),
+        folder_(std::move(folder)),
+        columns_(std::move(columns)),
+        classes_(std::move(classes)) {}
+
+  struct Picture {
+    Path file;                  // below the folder
+    std::vector<Value> values;  // of the columns after the first
+  };
+  std::vector<Picture> pictures;
+
+  std::uint64_t row_count() const override { return pictures.size(); }
+  const std::vector<std::string>& columns() const override { return columns_; }
+  Path folder() const override { return folder_; }
+  std::vector<std::string> class_names(std::string_view column) const override {
+    return column == "label" ? classes_ : std::vector<std::string>{};
+  }
+  Result<std::unique_ptr<RowReader>> read(std::span<const std::string> columns,
+                                          std::vector<std::uint64_t> rows) const override;
+
+ private:
+  Path folder_;
+  std::vector<std::string> columns_;
+  std::vector<std::string> classes_;
+};
+
+class PictureReader : public RowReader {
+ public:
+  PictureReader(const PictureFolder& folder, std::vector<std::size_t> columns, std::vector<std::uint64_t> rows)
+      : folder_(folder), columns_(std::move(columns)), rows_(std::move(rows)) {}
+
+  Result<bool> next(Row& row) override {
+    if (position_ == rows_.size()) return false;
+    row.index = rows_[position_++];
+    const auto& picture = folder_.pictures[static_cast<std::size_t>(row.index)];
+    row.where = to_utf8(picture.file);
+    row.values.clear();
+    for (const std::size_t column : columns_) {
+      if (column == 0)
+        row.values.push_back(Value(Value::Struct{{"bytes", "path"}, {Value(), Value(to_utf8(picture.file))}}));
+      else
+        row.values.push_back(picture.values[column - 1]);
+    }
+    return true;
+  }
+
+ private:
+  const PictureFolder& folder_;
+  std::vector<std::size_t> columns_;
+  std::vector<std::uint64_t> rows_;
+  std::size_t position_ = 0;
+};
+
+Result<std::unique_ptr<RowReader>> PictureFolder::read(std::span<const std::string> columns,
+                                                       std::vector<std::uint64_t> rows) const {
+  std::vector<std::size_t> indices;
+  for (const std::string& column : columns) {
+    const auto found = std::find(columns_.begin(), columns_.end(), column);
+    if (found == columns_.end())
+      return fail(ErrorCode::usage, "the data set has no column " + column, to_utf8(folder_));
+    indices.push_back(static_cast<std::size_t>(found - columns_.begin()));
+  }
+  return std::make_unique<PictureReader>(*this, std::move(indices), std::move(rows));
+}
+
+// metadata.jsonl: a line per picture, {"file_name": ..., other columns}. Rows are in its order.
+Result<std::unique_ptr<Dataset>> read_metadata(const Path& folder, std::string split) {
+  const Path path = folder / metadata_name;
+  MK_TRY(const std::string text, read_text(path, std::uint64_t{1} << 30));
+  std::vector<std::pair<std::string, Json>> lines;
+  std::vector<std::string> columns{"image"};
+  std::size_t number = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const std::string_view line = std::string_view(text).substr(at, end - at);
+    at = end + 1;
+    ++number;
+    if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+    const std::string where = to_utf8(path) + ", line " + std::to_string(number);
+    MK_TRY(Json json, parse_json(line, where));
+    MK_TRY(std::string file, JsonView(json, where).at("file_name").string());
+    if (!stays_inside(path_from_utf8(file)))
+      return fail(ErrorCode::malformed, "file_name leads out of the folder: " + file, where);
+    json.erase("file_name");
+    for (const auto& [name, ignored] : json.items())
+      if (std::find(columns.begin(), columns.end(), name) == columns.end()) columns.push_back(name);
+    lines.emplace_back(std::move(file), std::move(json));
+  }
+  auto dataset = std::make_unique<PictureFolder>(std::move(split), folder, columns, std::vector<std::string>{});
+  for (const auto& [file, json] : lines) {
+    PictureFolder::Picture picture{path_from_utf8(file), {}};
+    for (auto column = columns.begin() + 1; column != columns.end(); ++column) {
+      const auto found = json.find(*column);
+      picture.values.push_back(found == json.end() ? Value() : value_of(*found));
+    }
+    dataset->pictures.push_back(std::move(picture));
+  }
+  return dataset;
+}
+
+// Pictures of each split, paths below the split's folder.
+struct Layout {
+  std::map<std::string, std::vector<Path>> splits;
+  std::map<std::string, Path> folders;
+};
+
+// Top folders named as splits are splits when every picture is below one.
+Layout lay_out(const std::vector<Path>& files, const Path& root) {
+  Layout layout;
+  const bool has_splits = std::all_of(files.begin(), files.end(), [](const Path& file) {
+    return std::next(file.begin()) != file.end() && split_keyword(to_utf8(*file.begin())).has_value();
+  });
+  for (const Path& file : files) {
+    const Path top = has_splits ? *file.begin() : Path();
+    const std::string split = has_splits ? *split_keyword(to_utf8(top)) : "train";
+    layout.splits[split].push_back(has_splits ? file.lexically_relative(top) : file);
+    layout.folders[split] = has_splits ? root / top : root;
+  }
+  return layout;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Dataset>> open_picture_folder(const std::vector<Path>& files, const DatasetOptions& options) {
+  const Layout layout = lay_out(files, options.path);
+  std::vector<std::string> names;
+  std::set<std::string> classes;
+  bool labelled = true;
+  for (const auto& [name, pictures] : layout.splits) {
+    names.push_back(name);
+    for (const Path& picture : pictures) {
+      if (picture.has_parent_path())
+        classes.insert(to_utf8(picture.parent_path().filename()));
+      else
+        labelled = false;
+    }
+  }
+  MK_TRY(const std::string split, choose_split(names, options.split, to_utf8(options.path)));
+  const Path& folder = layout.folders.at(split);
+  std::error_code ignored;
+  if (std::filesystem::exists(folder / metadata_name, ignored)) return read_metadata(folder, split);
+
+  const std::vector<std::string> sorted(classes.begin(), classes.end());
+  auto dataset = std::make_unique<PictureFolder>(
+      split, folder, labelled ? std::vector<std::string>{"image", "label"} : std::vector<std::string>{"image"},
+      labelled ? sorted : std::vector<std::string>{});
+  for (const Path& file : layout.splits.at(split)) {
+    PictureFolder::Picture picture{file, {}};
+    if (labelled) {
+      const auto found = std::lower_bound(sorted.begin(), sorted.end(), to_utf8(file.parent_path().filename()));
+      picture.values.push_back(Value(static_cast<std::int64_t>(found - sorted.begin())));
+    }
+    dataset->pictures.push_back(std::move(picture));
+  }
+  return dataset;
+}
+
+}  // namespace mk
