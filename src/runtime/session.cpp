@@ -37,7 +37,8 @@ namespace {
 constexpr std::array<GraphOptimizationLevel, 4> levels{ORT_DISABLE_ALL, ORT_ENABLE_BASIC, ORT_ENABLE_EXTENDED,
                                                        ORT_ENABLE_ALL};
 
-Result<ort::Owner<OrtSessionOptions>> make_options(const OrtApi& api, const SessionOptions& options) {
+Result<ort::Owner<OrtSessionOptions>> make_options(const Runtime& runtime, const SessionOptions& options) {
+  const OrtApi& api = runtime.api();
   OrtSessionOptions* raw = nullptr;
   MK_CHECK(check(api, api.CreateSessionOptions(&raw), {}));
   auto made = own(raw, api.ReleaseSessionOptions);
@@ -48,6 +49,16 @@ Result<ort::Owner<OrtSessionOptions>> make_options(const OrtApi& api, const Sess
   if (options.inter_op_threads > 1) MK_CHECK(check(api, api.SetSessionExecutionMode(raw, ORT_PARALLEL), {}));
   for (const auto& [key, value] : options.config)
     MK_CHECK(check(api, api.AddSessionConfigEntry(raw, key.c_str(), value.c_str()), key, ErrorCode::usage));
+  if (!options.device) return made;
+  std::vector<const char*> keys, values;
+  for (const auto& [key, value] : options.ep_options) {
+    keys.push_back(key.c_str());
+    values.push_back(value.c_str());
+  }
+  MK_CHECK(check(api,
+                 api.SessionOptionsAppendExecutionProvider_V2(raw, runtime.env(), &options.device, 1, keys.data(),
+                                                              values.data(), keys.size()),
+                 {}));
   return made;
 }
 
@@ -233,7 +244,7 @@ Result<Session> Session::open(std::shared_ptr<Runtime> runtime, const Path& path
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(path, ignored)) return fail(ErrorCode::not_found, "no such file", state->where);
   const OrtApi& api = state->api();
-  MK_TRY(const auto made, make_options(api, options));
+  MK_TRY(const auto made, make_options(*state->runtime, options));
   OrtSession* raw = nullptr;
   OrtStatus* created = api.CreateSession(state->runtime->env(), path.c_str(), made.get(), &raw);
   MK_CHECK(state->open(api, created, raw));
@@ -246,7 +257,7 @@ Result<Session> Session::open_bytes(std::shared_ptr<Runtime> runtime, std::strin
   state->runtime = std::move(runtime);
   state->where = "model in memory";
   const OrtApi& api = state->api();
-  MK_TRY(const auto made, make_options(api, options));
+  MK_TRY(const auto made, make_options(*state->runtime, options));
   OrtSession* raw = nullptr;
   OrtStatus* created = api.CreateSessionFromArray(state->runtime->env(), bytes.data(), bytes.size(), made.get(), &raw);
   MK_CHECK(state->open(api, created, raw));

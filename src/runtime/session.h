@@ -21,6 +21,8 @@
 #include "runtime/host_tensor.h"
 #include "runtime/library.h"
 
+struct OrtEpDevice;
+
 namespace mk {
 
 enum class GraphOptimization { none, basic, extended, all };
@@ -30,6 +32,8 @@ struct SessionOptions {
   int inter_op_threads = 0;  // more than 1 runs independent branches in parallel
   GraphOptimization optimization = GraphOptimization::all;
   std::vector<std::pair<std::string, std::string>> config;  // entries such as "session.disable_cpu_ep_fallback"
+  const OrtEpDevice* device = nullptr;                      // of a plugin EP (ep_devices.h); null runs on the CPU EP
+  std::vector<std::pair<std::string, std::string>> ep_options;
 };
 
 // An input or output as the model declares it. A tensor without a declared shape has none (runtimes before 1.24 say
