@@ -13,12 +13,14 @@ namespace mk::cli {
 Command completion_command();
 Command docs_command();
 Command export_command();
+Command perf_command();
 Command sys_command();
 
 namespace {
 
 constexpr std::array commands{
     &export_command,
+    &perf_command,
     &sys_command,
     &completion_command,
     &docs_command,

@@ -1,5 +1,6 @@
 #include "perf/benchmark.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "base/system.h"
@@ -16,7 +17,9 @@ double milliseconds(Clock::duration time) { return std::chrono::duration<double,
 Result<LoopSamples> run_loop(BoundRun& run, const LoopOptions& options, Progress& progress) {
   LoopSamples samples;
   samples.warmup = static_cast<std::size_t>(options.warmup);
-  samples.milliseconds.reserve(samples.warmup + static_cast<std::size_t>(options.duration ? 0 : options.iterations));
+  constexpr std::int64_t most = 1 << 20;  // reserved; more grow
+  samples.milliseconds.reserve(
+      static_cast<std::size_t>(std::min(most, options.warmup) + std::min(most, options.iterations)));
   const auto stage = progress.stage("benchmark");
 
   const auto once = [&]() -> Status {
@@ -29,7 +32,7 @@ Result<LoopSamples> run_loop(BoundRun& run, const LoopOptions& options, Progress
     return status;
   };
 
-  const auto total = static_cast<std::uint64_t>(options.warmup + options.iterations);
+  const auto total = static_cast<std::uint64_t>(options.warmup) + static_cast<std::uint64_t>(options.iterations);
   for (std::int64_t i = 0; i < options.warmup; ++i) {
     MK_CHECK(once());
     if (!options.duration) stage->update(static_cast<std::uint64_t>(i) + 1, total);
@@ -43,7 +46,7 @@ Result<LoopSamples> run_loop(BoundRun& run, const LoopOptions& options, Progress
       if (elapsed >= limit) break;
       stage->update(static_cast<std::uint64_t>(elapsed), static_cast<std::uint64_t>(limit));
     } else {
-      stage->update(static_cast<std::uint64_t>(options.warmup + i) + 1, total);
+      stage->update(static_cast<std::uint64_t>(options.warmup) + static_cast<std::uint64_t>(i) + 1, total);
     }
   }
   stage->done(std::to_string(samples.milliseconds.size() - samples.warmup) + " runs");

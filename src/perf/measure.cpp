@@ -56,14 +56,16 @@ Result<PerfReport> measure(std::shared_ptr<Runtime> runtime, const MeasureOption
   const MachineInfo machine = machine_info();
   PerfReport report;
   report.model_id = options.model_id;
+  report.origin = options.origin;
   report.running_model_path = options.model;
   report.task = options.task;
   report.device = name_of(options.target.device);
-  if (options.target.device == DeviceKind::cpu) report.device_name = machine.cpu_name;
+  report.device_name = options.device ? options.device->hardware_name : machine.cpu_name;
   report.ep = options.target.ep->name;
   report.ep_short_name = options.target.ep->short_name();
-  report.ep_source = options.target.source.value_or("bundled");
-  report.runtime_version = runtime->version();
+  report.ep_source = options.device ? options.device->source : "bundled";
+  report.ep_library = options.device ? std::optional(options.device->library) : std::nullopt;
+  report.ep_version = options.device && !options.device->version.empty() ? options.device->version : runtime->version();
   report.ep_options = options.ep_options;
   report.warmup = options.loop.warmup;
   report.duration = options.loop.duration;
@@ -72,9 +74,14 @@ Result<PerfReport> measure(std::shared_ptr<Runtime> runtime, const MeasureOption
   report.opset = facts.opset;
   report.detected_precision = facts.precision;
 
+  SessionOptions session_options = options.session;
+  if (options.device) {
+    session_options.device = options.device->handle;
+    session_options.ep_options = options.ep_options;
+  }
   MemoryUse memory;
   memory.baseline = resident_bytes();
-  MK_TRY(const auto session, Session::open(runtime, options.model, options.session));
+  MK_TRY(const auto session, Session::open(runtime, options.model, session_options));
   memory.after_compile = resident_bytes();
   report.inputs = session.inputs();
   report.outputs = session.outputs();

@@ -13,16 +13,18 @@
 #include "base/result.h"
 #include "perf/benchmark.h"
 #include "perf/report.h"
+#include "runtime/ep_devices.h"
 #include "runtime/input_shapes.h"
-#include "runtime/target.h"
 
 namespace mk {
 
 struct MeasureOptions {
   std::string model_id;  // as typed, for the report
-  Path model;            // the file that the session opens
+  std::string origin = "local";
+  Path model;  // the file that the session opens
   std::optional<std::string> task;
   Target target;
+  const OfferedDevice* device = nullptr;  // of the target; null for the CPU
   std::vector<std::pair<std::string, std::string>> ep_options;
   SessionOptions session;
   LoopOptions loop;

@@ -143,24 +143,27 @@ Json perf_json(const PerfReport& r) {
   return json;
 }
 
-Result<BaselineVerdict> judge_against(const Path& baseline, const PerfReport& report, double limit_percent) {
-  MK_TRY(const auto json, read_json(baseline, ErrorCode::usage));
-  const JsonView root(json, to_utf8(baseline), ErrorCode::usage);
-  MK_TRY(const double before, root.at("latency_ms").at("p50").number());
-  if (!(before > 0)) return tl::make_unexpected(root.at("latency_ms").at("p50").expected("a latency above 0"));
-  BaselineVerdict verdict{baseline, before, (report.latency.p50 / before - 1) * 100, limit_percent, {}};
+Result<Baseline> read_baseline(const Path& path) {
+  MK_TRY(auto json, read_json(path, ErrorCode::usage));
+  const JsonView median = JsonView(json, to_utf8(path), ErrorCode::usage).at("latency_ms").at("p50");
+  MK_TRY(const double value, median.number());
+  if (!(value > 0)) return tl::make_unexpected(median.expected("a latency above 0"));
+  return Baseline{path, value, std::make_shared<const Json>(std::move(json))};
+}
+
+BaselineVerdict judge_against(const Baseline& baseline, const PerfReport& report, double limit_percent) {
+  const double change = (report.latency.p50 / baseline.median_ms - 1) * 100;
+  BaselineVerdict verdict{baseline.path, baseline.median_ms, change, limit_percent, {}};
+  const JsonView before(*baseline.document, {});
   const Json now = perf_json(report);
-  for (const char* key : {"device", "ep", "effective_batch_size"}) {
-    const Json& was = root.at("benchmark_info").at(key).json();
-    const Json& is = now["benchmark_info"][key];
-    if (was != is) verdict.differences.push_back(fmt::format("{} is {}, was {}", key, is.dump(), was.dump()));
-  }
-  for (const char* key : {"input_shapes", "dynamic_dims"}) {
-    const JsonView was = root.at("model_info").at(key);
-    if (!was.is_null() && was.json() != now["model_info"][key])
-      verdict.differences.push_back(
-          fmt::format("{} is {}, was {}", key, now["model_info"][key].dump(), was.json().dump()));
-  }
+  const auto compare = [&](const char* section, const char* key) {
+    const JsonView was = before.at(section).at(key);
+    const Json& is = now[section][key];
+    if (!was.is_null() && was.json() != is)
+      verdict.differences.push_back(fmt::format("{} is {}, was {}", key, is.dump(), was.json().dump()));
+  };
+  for (const char* key : {"device", "ep", "effective_batch_size"}) compare("benchmark_info", key);
+  for (const char* key : {"input_shapes", "dynamic_dims"}) compare("model_info", key);
   return verdict;
 }
 

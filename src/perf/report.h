@@ -2,6 +2,7 @@
 // What `winml perf` found, and how it is written: schema 2 of the Python tool's report. Not measured is null.
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -32,7 +33,8 @@ struct BaselineVerdict {
 };
 
 struct PerfReport {
-  std::string model_id;  // as typed
+  std::string model_id;          // as typed
+  std::string origin = "local";  // or "HF": for people
   Path running_model_path;
   std::optional<std::string> task;
   std::string device;
@@ -40,7 +42,8 @@ struct PerfReport {
   std::string ep;           // full name
   std::string ep_short_name;
   std::optional<std::string> ep_source;
-  std::string runtime_version;
+  std::string ep_version;          // the runtime's, where the EP is built in
+  std::optional<Path> ep_library;  // of a plugin
   std::vector<std::pair<std::string, std::string>> ep_options;
   std::string precision = "auto";  // as asked for
   std::int64_t warmup = 0;
@@ -72,7 +75,13 @@ std::string perf_text(const PerfReport& report);
 // What is shown before the run: the model and the device.
 std::string perf_header(const PerfReport& report);
 
-// How `report` stands to an earlier one. usage or malformed when the file is no such report.
-Result<BaselineVerdict> judge_against(const Path& baseline, const PerfReport& report, double limit_percent);
+// An earlier report, read before the run that is held against it. usage when the file is no such report.
+struct Baseline {
+  Path path;
+  double median_ms = 0;
+  std::shared_ptr<const Json> document;
+};
+Result<Baseline> read_baseline(const Path& path);
+BaselineVerdict judge_against(const Baseline& baseline, const PerfReport& report, double limit_percent);
 
 }  // namespace mk

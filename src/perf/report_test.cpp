@@ -101,19 +101,20 @@ TEST(Baseline, SlowerByMoreThanTheLimit) {
   PerfReport r = example();
   const Path file = folder.write("before.json", dump_json(perf_json(r)));
   r.latency.p50 = 2.001 * 1.09;
-  ASSERT_OK_AND(const auto within, judge_against(file, r, 10));
+  ASSERT_OK_AND(const auto baseline, read_baseline(file));
+  const BaselineVerdict within = judge_against(baseline, r, 10);
   EXPECT_FALSE(within.slower());
   EXPECT_NEAR(within.change_percent, 9, 1e-9);
   EXPECT_TRUE(within.differences.empty());
   r.latency.p50 = 2.001 * 1.2;
   r.effective_batch_size = 4;
-  ASSERT_OK_AND(const auto beyond, judge_against(file, r, 10));
+  const BaselineVerdict beyond = judge_against(baseline, r, 10);
   EXPECT_TRUE(beyond.slower());
   EXPECT_EQ(beyond.differences, std::vector<std::string>{"effective_batch_size is 4, was 2"});
   for (const char* bad : {"{}", "[1]", R"({"latency_ms":{"p50":null}})", R"({"latency_ms":{"p50":0}})", "no json"}) {
-    const auto verdict = judge_against(folder.write("bad.json", bad), r, 10);
-    ASSERT_FALSE(verdict) << bad;
-    EXPECT_EQ(verdict.error().code, ErrorCode::usage) << bad;
+    const auto read = read_baseline(folder.write("bad.json", bad));
+    ASSERT_FALSE(read) << bad;
+    EXPECT_EQ(read.error().code, ErrorCode::usage) << bad;
   }
 }
 

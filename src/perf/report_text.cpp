@@ -68,7 +68,7 @@ std::string baseline_text(const BaselineVerdict& verdict) {
 
 std::string perf_header(const PerfReport& r) {
   std::string text = "Model\n";
-  text += line("Model", r.model_id + " (local)");
+  text += line("Model", fmt::format("{} ({})", r.model_id, r.origin));
   text += line("ONNX", to_utf8(r.running_model_path));
   if (r.task) text += line("Task", *r.task);
   if (r.opset > 0) text += line("Opset", std::to_string(r.opset));
@@ -80,7 +80,9 @@ std::string perf_header(const PerfReport& r) {
   if (!chosen.empty()) text += line("Dynamic", chosen);
   text += "Device\n";
   text += line("Device", r.device_name.empty() ? r.device : fmt::format("{} ({})", r.device, r.device_name));
-  text += line("EP", fmt::format("{}@{} v{}", r.ep_short_name, r.ep_source.value_or("bundled"), r.runtime_version));
+  text += line("EP", fmt::format("{}@{} v{}", r.ep_short_name, r.ep_source.value_or("bundled"), r.ep_version));
+  text += line("EP DLL", r.ep_library ? to_utf8(*r.ep_library) : "(bundled with ORT)");
+  text.pop_back();  // whoever shows it ends the line
   return text;
 }
 
@@ -91,9 +93,11 @@ std::string perf_text(const PerfReport& r) {
   std::string text = fmt::format("Latency (ms), {} runs\n", l.count);
   for (const char* title : titles) text += fmt::format("{:>10}", title);
   text += "\n";
-  for (const double value : values) text += fmt::format("{:>10.2f}", value);
+  const int decimals = l.mean < 1 ? 4 : 2;
+  for (const double value : values) text += fmt::format("{:>10.{}f}", value, decimals);
   text += "\n";
-  if (r.warmup > 0) text += fmt::format("Warmup: {:.2f} ms avg (first {} iterations)\n", l.warmup_mean, r.warmup);
+  if (r.warmup > 0)
+    text += fmt::format("Warmup: {:.{}f} ms avg (first {} iterations)\n", l.warmup_mean, decimals, r.warmup);
   text += fmt::format("Throughput: {:.2f} samples/sec (batch {})\n", r.samples_per_second(), r.effective_batch_size);
   if (r.effective_batch_size != r.batch_size)
     text +=

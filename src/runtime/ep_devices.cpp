@@ -66,14 +66,14 @@ void EpDevices::load(Candidate& candidate) {
     if (!ep) continue;
     const OrtHardwareDevice* hardware = api.EpDevice_Device(list[i]);
     const OrtKeyValuePairs* facts = api.EpDevice_EpMetadata(list[i]);
-    EpDevice device{ep,
-                    kind_of(api.HardwareDevice_Type(hardware)),
-                    {},
-                    {},
-                    {},
-                    candidate.plugin.library,
-                    candidate.plugin.source,
-                    list[i]};
+    OfferedDevice device{ep,
+                         kind_of(api.HardwareDevice_Type(hardware)),
+                         {},
+                         {},
+                         {},
+                         candidate.plugin.library,
+                         candidate.plugin.source,
+                         list[i]};
     device.hardware_name = metadata(api, facts, "FULL_DEVICE_NAME");
     if (device.hardware_name.empty())
       device.hardware_name = metadata(api, api.HardwareDevice_Metadata(hardware), "Description");
@@ -94,7 +94,7 @@ bool EpDevices::may_have(const Candidate& candidate, const ExecutionProvider& ep
 }
 
 Status EpDevices::bind(const ExecutionProvider& ep, DeviceKind device, const std::optional<std::string>& source,
-                       const EpDevice** found) {
+                       const OfferedDevice** found) {
   if (is_cpu(ep)) return {};
   std::optional<Error> last;
   bool any = false;
@@ -106,7 +106,7 @@ Status EpDevices::bind(const ExecutionProvider& ep, DeviceKind device, const std
       last = candidate.error;
       continue;
     }
-    for (const EpDevice& offered : candidate.devices) {
+    for (const OfferedDevice& offered : candidate.devices) {
       if (offered.ep != &ep) continue;
       any = true;
       last.reset();
@@ -131,7 +131,7 @@ TargetProbe EpDevices::probe() {
                   if (candidate.plugin.ep == &ep) return true;
                   if (candidate.plugin.ep) continue;
                   load(candidate);
-                  for (const EpDevice& device : candidate.devices)
+                  for (const OfferedDevice& device : candidate.devices)
                     if (device.ep == &ep) return true;
                 }
                 return false;
@@ -143,8 +143,8 @@ TargetProbe EpDevices::probe() {
                           const std::optional<std::string>& source) { return bind(ep, device, source, nullptr); }};
 }
 
-Result<const EpDevice*> EpDevices::find(const Target& target) {
-  const EpDevice* device = nullptr;
+Result<const OfferedDevice*> EpDevices::find(const Target& target) {
+  const OfferedDevice* device = nullptr;
   MK_CHECK(bind(*target.ep, target.device, target.source, &device));
   return device;
 }

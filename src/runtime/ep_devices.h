@@ -19,7 +19,7 @@ struct OrtEpDevice;
 
 namespace mk {
 
-struct EpDevice {
+struct OfferedDevice {
   const ExecutionProvider* ep = nullptr;
   DeviceKind kind = DeviceKind::cpu;
   std::string hardware_name;  // may be empty
@@ -40,19 +40,19 @@ class EpDevices {
 
   // The device of a resolved target; null for the CPU EP, which needs none. usage when the EP is not installed or has
   // no such device here.
-  Result<const EpDevice*> find(const Target& target);
+  Result<const OfferedDevice*> find(const Target& target);
 
  private:
   struct Candidate {
     EpPlugin plugin;
     bool loaded = false;
     std::optional<Error> error;
-    std::vector<EpDevice> devices;
+    std::vector<OfferedDevice> devices;
   };
   bool may_have(const Candidate& candidate, const ExecutionProvider& ep);
   void load(Candidate& candidate);
   Status bind(const ExecutionProvider& ep, DeviceKind device, const std::optional<std::string>& source,
-              const EpDevice** found);
+              const OfferedDevice** found);
 
   LoadRuntime load_runtime_;
   std::shared_ptr<Runtime> runtime_;
