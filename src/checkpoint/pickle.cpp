@@ -292,8 +292,9 @@ bool PickleMachine::step_stack(std::uint8_t opcode) {
       marks_.push_back(stack_.size());
       return true;
     case '0':  // POP takes a mark, too
-      if (stack_.size() == floor() && !marks_.empty()) return marks_.pop_back(), true;
-      return pop(id);
+      if (stack_.size() > floor() || marks_.empty()) return pop(id);
+      marks_.pop_back();
+      return true;
     case '1':  // POP_MARK
       return pop_to_mark(items);
     case '2':  // DUP

@@ -6,6 +6,7 @@
 #include <array>
 #include <optional>
 
+#include "base/utf8.h"
 #include "checkpoint/strided.h"
 #include "checkpoint/zip_directory.h"
 
@@ -93,6 +94,16 @@ std::optional<DataType> type_of(const NamedType (&table)[N], std::string_view na
   return std::nullopt;
 }
 
+bool is_utf8(std::string_view text) {
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t length = utf8_length(text, at);
+    if (length == 0) return false;
+    at += length;
+  }
+  return true;
+}
+
 class StateDictReader {
  public:
   StateDictReader(const Pickle& pickle, const StorageLookup& storage, std::string where)
@@ -105,9 +116,11 @@ class StateDictReader {
       const Node& key = pickle_.at(dict->items[i]);
       const Node& value = pickle_.at(dict->items[i + 1]);
       if (!is_tensor(value)) continue;
-      if (key.kind != Kind::text)
+      if (key.kind != Kind::text || !is_utf8(key.text))
         return fail(ErrorCode::malformed,
-                    fmt::format("a tensor of the state dict has {} as its name", name_of(key.kind)), where_);
+                    fmt::format("a tensor of the state dict has {} as its name",
+                                key.kind == Kind::text ? "invalid UTF-8" : name_of(key.kind)),
+                    where_);
       auto tensor = read_tensor(value);
       if (!tensor) {
         Error error = std::move(tensor).error();

@@ -99,6 +99,18 @@ TEST(PyTorch, SurvivesDamage) {
   }
 }
 
+TEST(PyTorch, NamesAreText) {
+  ASSERT_OK_AND(std::string whole, read_text(fixture("module.bin")));
+  TemporaryFolder folder;
+  for (const std::string_view other : {"0.weigh\xff", "0.weigh\xc3"}) {
+    std::string changed = whole;
+    changed.replace(changed.find("0.weight"), 8, other);
+    const auto checkpoint = Checkpoint::open_pytorch(folder.write("x.bin", changed));
+    ASSERT_FALSE(checkpoint);
+    EXPECT_NE(checkpoint.error().message.find("invalid UTF-8 as its name"), std::string::npos);
+  }
+}
+
 TEST(Strided, RefusesViewsThatLeaveTheirStorage) {
   TemporaryFolder folder;
   ASSERT_OK_AND(const auto file, File::open(folder.write("storage", std::string(48, 'x'))));

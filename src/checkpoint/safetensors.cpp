@@ -56,13 +56,13 @@ class HeaderReader {
   bool binary(nlohmann::json::binary_t&) { return scalar("binary"); }
 
   bool number_unsigned(std::uint64_t value) {
-    if (skipping_ == 0 && place_ == Place::shape && in_list_) {
+    if (place_ == Place::shape && in_list_) {
       if (value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
         return reject(fmt::format("has a dimension of {}", value));
       entry_.dims.push_back(static_cast<std::int64_t>(value));
       return true;
     }
-    if (skipping_ == 0 && place_ == Place::offsets && in_list_) {
+    if (place_ == Place::offsets && in_list_) {
       if (offsets_seen_ < 2) (offsets_seen_ == 0 ? entry_.begin : entry_.end) = value;
       ++offsets_seen_;
       return true;
@@ -71,16 +71,15 @@ class HeaderReader {
   }
 
   bool string(std::string& value) {
-    if (skipping_ == 0 && place_ == Place::dtype) {
+    if (place_ == Place::dtype) {
       const auto* found = std::find_if(std::begin(type_names), std::end(type_names),
                                        [&](const TypeName& candidate) { return candidate.name == value; });
       if (found == std::end(type_names))
         return reject(fmt::format("has the unknown dtype {}", value), ErrorCode::unsupported);
       entry_.type = found->type;
-      place_ = Place::tensor;
-      return true;
+      return go_to(Place::tensor);
     }
-    if (skipping_ == 0 && place_ == Place::metadata) {
+    if (place_ == Place::metadata) {
       header_.metadata[key_] = std::move(value);
       return true;
     }
@@ -88,23 +87,15 @@ class HeaderReader {
   }
 
   bool start_object(std::size_t) {
-    if (skipping_ > 0) return ++skipping_, true;
-    if (unknown_field_) return skipping_ = 1, true;
-    if (place_ == Place::start) return place_ = Place::names, true;
-    if (place_ == Place::names && key_ == "__metadata__") {
-      place_ = Place::metadata;
-      key_.clear();
-      return true;
-    }
-    if (place_ == Place::names) {
-      entry_ = {};
-      entry_.name = key_;
-      fields_seen_ = {};
-      offsets_seen_ = 0;
-      place_ = Place::tensor;
-      return true;
-    }
-    return scalar("an object");
+    if (opens_skipped()) return true;
+    if (place_ == Place::start) return go_to(Place::names);
+    if (place_ != Place::names) return misplaced("an object");
+    if (key_ == "__metadata__") return go_to(Place::metadata);
+    entry_ = {};
+    entry_.name = key_;
+    fields_seen_ = {};
+    offsets_seen_ = 0;
+    return go_to(Place::tensor);
   }
 
   bool key(std::string& value) {
@@ -116,8 +107,7 @@ class HeaderReader {
         if (fields[i].first != value) continue;
         if (fields_seen_[i]) return reject(fmt::format("has {} twice", value));
         fields_seen_[i] = true;
-        place_ = fields[i].second;
-        return true;
+        return go_to(fields[i].second);
       }
       unknown_field_ = true;
       return true;
@@ -127,34 +117,26 @@ class HeaderReader {
   }
 
   bool end_object() {
-    if (skipping_ > 0) {
-      unknown_field_ = --skipping_ > 0;
-      return true;
-    }
-    if (place_ == Place::metadata) return place_ = Place::names, true;
-    if (place_ == Place::names) return place_ = Place::finished, true;
+    if (closes_skipped()) return true;
+    if (place_ == Place::metadata) return go_to(Place::names);
+    if (place_ == Place::names) return go_to(Place::finished);
     if (!fields_seen_[0] || !fields_seen_[1] || !fields_seen_[2]) return reject("needs dtype, shape and data_offsets");
     if (offsets_seen_ != 2) return reject(fmt::format("has {} data_offsets instead of two", offsets_seen_));
     header_.entries.push_back(std::move(entry_));
-    place_ = Place::names;
-    return true;
+    return go_to(Place::names);
   }
 
   bool start_array(std::size_t) {
-    if (skipping_ > 0) return ++skipping_, true;
-    if (unknown_field_) return skipping_ = 1, true;
-    if ((place_ == Place::shape || place_ == Place::offsets) && !in_list_) return in_list_ = true, true;
-    return scalar("a list");
+    if (opens_skipped()) return true;
+    if ((place_ != Place::shape && place_ != Place::offsets) || in_list_) return misplaced("a list");
+    in_list_ = true;
+    return true;
   }
 
   bool end_array() {
-    if (skipping_ > 0) {
-      unknown_field_ = --skipping_ > 0;
-      return true;
-    }
+    if (closes_skipped()) return true;
     in_list_ = false;
-    place_ = Place::tensor;
-    return true;
+    return go_to(Place::tensor);
   }
 
   // The header follows the eight bytes of its length; the parser counts from one.
@@ -165,11 +147,29 @@ class HeaderReader {
   const std::optional<Error>& error() const { return error_; }
 
  private:
-  // A value where the format has no place for one of its kind; inside a field that the format does not define, anything
-  // goes.
+  bool go_to(Place place) {
+    place_ = place;
+    return true;
+  }
+
+  // In a field that the format does not define, anything goes.
+  bool opens_skipped() {
+    if (unknown_field_) ++skipping_;
+    return unknown_field_;
+  }
+  bool closes_skipped() {
+    if (!unknown_field_) return false;
+    unknown_field_ = --skipping_ > 0;
+    return true;
+  }
+  // A value of a kind that has no place where the reader is, unless it is such a field's.
   bool scalar(std::string_view what) {
-    if (skipping_ > 0) return true;
-    if (unknown_field_) return unknown_field_ = false, true;
+    if (!unknown_field_) return misplaced(what);
+    unknown_field_ = skipping_ > 0;
+    return true;
+  }
+
+  bool misplaced(std::string_view what) {
     switch (place_) {
       case Place::start:
         return fail_header(fmt::format("the header is {} instead of an object", what));
@@ -203,7 +203,7 @@ class HeaderReader {
   std::array<bool, 3> fields_seen_{};
   int offsets_seen_ = 0;
   bool in_list_ = false;
-  bool unknown_field_ = false;  // the next value is of a field that the format does not define
+  bool unknown_field_ = false;  // the next value is of a field that the format does not define, or inside one
   std::size_t skipping_ = 0;    // depth inside such a value
   std::optional<Error> error_;
 };
