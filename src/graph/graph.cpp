@@ -5,12 +5,14 @@
 
 namespace mk {
 
-// Sub-graphs go with their nodes and take back their uses of values here, so nodes go before values.
+// Sub-graphs take back their uses of values here, which touches the other users of those values: sub-graphs go first,
+// then nodes, then values.
 Graph::~Graph() {
   if (parent_ && parent_->graph_) std::erase(parent_->graph_->children_, this);
   for (Graph* child : children_) child->parent_ = nullptr;
   children_.clear();
   for (const auto& node : nodes_) node->drop_uses(/*captured_only=*/true);
+  for (const auto& node : nodes_) node->attributes_.clear();
   for (Value* output : outputs_) --output->output_uses_;
   order_.clear();
   nodes_.clear();

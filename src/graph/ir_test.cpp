@@ -172,6 +172,19 @@ TEST(Graph, LongChainsAreLinear) {
   EXPECT_TRUE(two->uses().empty());
 }
 
+TEST(Graph, GoesWithSubgraphsThatCaptureWhatItsNodesUse) {
+  Graph graph;
+  Value* x = graph.add_input("x", floats({2}));
+  Value* other = graph.add_input("other", floats({2}));
+  Value* first = graph.add_op("Relu", {other}, "first");
+  auto branch = std::make_unique<Graph>("branch");
+  branch->add_op("Relu", {x}, "inner");
+  Value* choice = graph.add_op("If", {other}, "choice");
+  choice->producer()->set_attribute({"then_branch", std::move(branch)});
+  first->producer()->set_input(0, x);  // now the last of the uses of x, by the node that goes first
+  EXPECT_EQ(x->uses().size(), 2u);
+}
+
 TEST(Clone, IsDeepAndKeepsCaptures) {
   Model model;
   model.set_opset("", 17);

@@ -130,6 +130,7 @@ Result<InferredTypes> ModelInference::infer_types(const NodeFacts& facts) {
     result.problem.clear();
     for (std::size_t i = 0; i < result.outputs.size(); ++i) result.outputs[i] = branch->outputs()[i]->type;
   }
+  if (node.op_type == "Loop" && result.problem.empty()) complete_loop(facts, result.outputs);
   const ShapeCompletion completion = shape_completion(node.op_type);
   if (completion && result.problem.empty()) completion(facts, result.outputs);
   return result;

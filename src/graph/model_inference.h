@@ -49,6 +49,7 @@ class ModelInference final : public InferenceState {
   Result<InferredTypes> infer_call(const NodeFacts& call, const Function& function);
   void infer_remaining_subgraphs(const Node& node);
   const Graph* known_branch(const NodeFacts& node);
+  void complete_loop(const NodeFacts& node, std::vector<Type>& outputs);
 
   void propagate(const NodeFacts& node);
   std::optional<KnownValue> propagated(const NodeFacts& node, const Type& type, std::size_t index);

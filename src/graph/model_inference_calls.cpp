@@ -83,6 +83,77 @@ const Graph* ModelInference::known_branch(const NodeFacts& node) {
   return graph ? graph->get() : nullptr;
 }
 
+namespace {
+
+// What two types of a loop's state have in common; whether that is less than the first says.
+bool generalize(Type& type, const Type& bound, const Type& next) {
+  if (!type.shape) return false;
+  if (!bound.shape || !next.shape || bound.shape->size() != next.shape->size()) {
+    type.shape.reset();
+    return true;
+  }
+  bool changed = false;
+  for (std::size_t i = 0; i < type.shape->size(); ++i) {
+    Dim& dim = (*type.shape)[i];
+    if ((*bound.shape)[i] == (*next.shape)[i] || !(dim.is_known() || dim.is_symbolic())) continue;
+    dim = Dim{};
+    changed = true;
+  }
+  return changed;
+}
+
+}  // namespace
+
+// The library takes any shape for what a Loop carries from one iteration to the next. Here the shapes at the start are
+// tried, without what an iteration changes, until none does: then they hold for all iterations.
+void ModelInference::complete_loop(const NodeFacts& node, std::vector<Type>& outputs) {
+  const Attribute* attribute = node.attribute("body");
+  const auto* held = attribute ? std::get_if<std::unique_ptr<Graph>>(&attribute->value) : nullptr;
+  if (!held || !*held || node.input_count() < 3) return;
+  Graph& body = **held;
+  const std::size_t states = node.input_count() - 2;
+  if (body.inputs().size() != node.input_count() || body.outputs().size() != outputs.size() + 1) return;
+
+  std::vector<Type> carried;
+  for (std::size_t i = 0; i < states; ++i) {
+    const Type* type = node.input_type(2 + i);
+    carried.push_back(type ? *type : Type());
+  }
+  const Type counter = Type::tensor(DataType::int64, Shape{});
+  const Type unknown;
+  std::vector<std::pair<Value*, Type>> general;
+  collect_types(body, general);
+  const std::size_t notes = report_.notes.size();
+  const std::size_t contradictions = contradictions_;
+
+  constexpr int rounds = 4;
+  for (int round = 0; round < rounds; ++round) {
+    std::vector<const Type*> inputs{&counter, node.input_type(1) ? node.input_type(1) : &unknown};
+    for (const Type& type : carried) inputs.push_back(&type);
+    const auto types = infer_subgraph(body, inputs);
+    report_.notes.resize(notes);
+    contradictions_ = contradictions;
+    bool changed = !types;
+    for (std::size_t i = 0; types && i < states; ++i) {
+      changed |= generalize(carried[i], body.inputs()[2 + i]->type, (*types)[1 + i]);
+    }
+    if (!changed) {
+      for (std::size_t i = 0; i < states; ++i) {
+        if (outputs[i].is_tensor() && carried[i].is_tensor()) outputs[i].shape = carried[i].shape;
+      }
+      for (std::size_t i = states; i < outputs.size(); ++i) {
+        const Type& row = (*types)[1 + i];
+        if (!outputs[i].is_tensor() || !row.is_tensor() || !row.shape) continue;
+        outputs[i].shape = *row.shape;
+        outputs[i].shape->insert(outputs[i].shape->begin(), Dim{});
+      }
+      return;
+    }
+    for (auto& [value, type] : general) value->type = type;
+    if (!types) return;
+  }
+}
+
 Result<InferredTypes> ModelInference::infer_call(const NodeFacts& call, const Function& function) {
   if (std::find(calls_.begin(), calls_.end(), &function) != calls_.end()) {
     return failed(call, "the function " + function.name + " calls itself");

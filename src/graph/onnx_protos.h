@@ -152,7 +152,17 @@ inline KnownValue::Element element_from_proto(const onnx::TensorShapeProto::Dime
   return std::nullopt;
 }
 
-// Graphs come without content: the library gets at them by its GraphInferencer.
+// Inputs and outputs only: the library gets at what is inside by its GraphInferencer.
+inline void to_proto(const Graph& graph, onnx::GraphProto& out) {
+  const auto add = [](const Value& value, onnx::ValueInfoProto* to) {
+    to->set_name(value.name());
+    if (value.type.kind != Type::Kind::none) to_proto(value.type, *to->mutable_type());
+  };
+  out.set_name(graph.name);
+  for (const Value* input : graph.inputs()) add(*input, out.add_input());
+  for (const Value* output : graph.outputs()) add(*output, out.add_output());
+}
+
 inline void to_proto(const Attribute& attribute, onnx::AttributeProto& out) {
   struct Fill {
     onnx::AttributeProto& to;
@@ -163,7 +173,9 @@ inline void to_proto(const Attribute& attribute, onnx::AttributeProto& out) {
     void operator()(const std::shared_ptr<const Tensor>& value) const {
       if (value) to_proto(*value, *to.mutable_t());
     }
-    void operator()(const std::unique_ptr<Graph>&) const { to.mutable_g(); }
+    void operator()(const std::unique_ptr<Graph>& value) const {
+      if (value) to_proto(*value, *to.mutable_g());
+    }
     void operator()(const std::vector<float>& values) const { to.mutable_floats()->Add(values.begin(), values.end()); }
     void operator()(const std::vector<std::int64_t>& values) const {
       to.mutable_ints()->Add(values.begin(), values.end());
@@ -177,7 +189,7 @@ inline void to_proto(const Attribute& attribute, onnx::AttributeProto& out) {
       }
     }
     void operator()(const std::vector<std::unique_ptr<Graph>>& values) const {
-      for (std::size_t i = 0; i < values.size(); ++i) to.add_graphs();
+      for (const auto& value : values) to_proto(*value, *to.add_graphs());
     }
   };
   std::visit(Fill{out}, attribute.value);

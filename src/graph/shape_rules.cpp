@@ -45,24 +45,21 @@ void complete_flatten(const NodeFacts& node, std::vector<Type>& outputs) {
 
 // Length of the slice [start, end) of a dimension, in steps of one; dimensions are taken to hold at least one element.
 std::optional<SymbolicInt> slice_length(const SymbolicInt& dim, SymbolicInt start, SymbolicInt end) {
-  const auto from_the_back = [&](SymbolicInt& at) {
-    if (!at.is_known() || at.value() >= 0) return true;
-    const auto moved = add(dim, at);
-    if (moved) at = *moved;
-    return moved.has_value();
-  };
-  const bool to_the_end = end.is_known() && end.value() >= INT32_MAX;
-  // Before the front is the front, past the end is the end: only -1 and the end itself are sure to be inside.
-  if (start.is_known() && start.value() < -1 && !dim.is_known()) return std::nullopt;
-  if (!from_the_back(start) || !from_the_back(end)) return std::nullopt;
-  if (to_the_end) end = dim;
+  const auto is_inside = [](const std::optional<SymbolicInt>& at) { return at && at->is_non_negative(1); };
+  for (SymbolicInt* at : {&start, &end}) {
+    if (!at->is_known() || at->value() >= 0) continue;
+    const auto from_the_back = add(dim, *at);
+    if (!is_inside(from_the_back)) return std::nullopt;
+    *at = *from_the_back;
+  }
+  if (end.is_known() && end.value() >= INT32_MAX) end = dim;
+  if (!is_inside(subtract(dim, end))) {
+    // Past the end is the end.
+    if (start != SymbolicInt(0) || !is_inside(end)) return std::nullopt;
+    return minimum(dim, end);
+  }
   const auto length = subtract(end, start);
-  const auto rest = subtract(dim, end);
-  if (!length || !rest) return std::nullopt;
-  const bool starts_inside = start.is_non_negative() || subtract(dim, 1) == start;
-  const bool one_short = (start == SymbolicInt(0) || start == SymbolicInt(1)) && (end == dim || add(end, 1) == dim);
-  if (!one_short && (!starts_inside || !length->is_non_negative())) return std::nullopt;
-  return rest->is_non_negative() ? length : std::nullopt;
+  return is_inside(start) && is_inside(length) ? length : std::nullopt;
 }
 
 void complete_slice(const NodeFacts& node, std::vector<Type>& outputs) {
@@ -187,6 +184,34 @@ void complete_expand(const NodeFacts& node, std::vector<Type>& outputs) {
   }
 }
 
+// x and min(512, x) broadcast to x: they are equal, or no run succeeds.
+bool is_minimum_of(const std::string& text, const std::string& other) {
+  return text.starts_with("min(") && text.ends_with(", " + other + ")") &&
+         SymbolicInt::of_text(other).is_non_negative();
+}
+
+void complete_broadcast(const NodeFacts& node, std::vector<Type>& outputs) {
+  Shape* out = outputs.empty() || !outputs[0].shape ? nullptr : &*outputs[0].shape;
+  for (std::size_t back = 1; out && back <= out->size(); ++back) {
+    Dim& dim = (*out)[out->size() - back];
+    if (dim.is_known() || dim.is_symbolic()) continue;
+    const Dim* largest = nullptr;
+    bool agree = true;
+    for (std::size_t i = 0; i < node.input_count(); ++i) {
+      const Shape* shape = node.input_shape(i);
+      if (!shape || shape->size() < back) continue;
+      const Dim& own = (*shape)[shape->size() - back];
+      if (own.is_known()) continue;  // a 1: others the library has seen to
+      if (!largest || is_minimum_of(largest->symbol, own.symbol)) {
+        largest = &own;
+      } else {
+        agree &= own.symbol == largest->symbol || is_minimum_of(own.symbol, largest->symbol);
+      }
+    }
+    if (largest && agree) complete(dim, SymbolicInt::of(*largest));
+  }
+}
+
 // The onnx library has only a function body here.
 InferredTypes infer_group_normalization(const NodeFacts& node) {
   InferredTypes result{std::vector<Type>(node.output_count()), {}, false};
@@ -208,23 +233,37 @@ struct CompletionRow {
   ShapeCompletion rule;
 };
 constexpr std::array completions{
+    CompletionRow{"Add", complete_broadcast},
+    CompletionRow{"And", complete_broadcast},
     CompletionRow{"AveragePool", complete_pooling},
     CompletionRow{"Concat", complete_concat},
     CompletionRow{"Conv", complete_convolution},
     CompletionRow{"ConvInteger", complete_convolution},
     CompletionRow{"ConvTranspose", complete_transposed_convolution},
+    CompletionRow{"Div", complete_broadcast},
+    CompletionRow{"Equal", complete_broadcast},
     CompletionRow{"Expand", complete_expand},
     CompletionRow{"Flatten", complete_flatten},
+    CompletionRow{"Greater", complete_broadcast},
+    CompletionRow{"GreaterOrEqual", complete_broadcast},
+    CompletionRow{"Less", complete_broadcast},
+    CompletionRow{"LessOrEqual", complete_broadcast},
     CompletionRow{"LpPool", complete_pooling},
     CompletionRow{"MaxPool", complete_pooling},
+    CompletionRow{"Mul", complete_broadcast},
+    CompletionRow{"Or", complete_broadcast},
     CompletionRow{"Pad", complete_pad},
+    CompletionRow{"Pow", complete_broadcast},
     CompletionRow{"QLinearConv", complete_convolution},
     CompletionRow{"Range", complete_range},
     CompletionRow{"Resize", complete_resize},
     CompletionRow{"Slice", complete_slice},
     CompletionRow{"Split", complete_split},
+    CompletionRow{"Sub", complete_broadcast},
+    CompletionRow{"Sum", complete_broadcast},
     CompletionRow{"Tile", complete_tile},
     CompletionRow{"Upsample", complete_resize},
+    CompletionRow{"Where", complete_broadcast},
 };
 
 template <typename Rows>

@@ -30,6 +30,26 @@ std::string product_text(const std::vector<std::string>& factors) {
 
 }  // namespace
 
+namespace {
+
+// What "floor(DIVIDEND/DIVISOR)" divides by what; nothing for other names.
+struct Quotient {
+  SymbolicInt dividend;
+  std::int64_t divisor = 1;
+};
+std::optional<Quotient> quotient_of(std::string_view factor) {
+  constexpr std::string_view opening = "floor(";
+  const std::size_t slash = factor.rfind('/');
+  if (!factor.starts_with(opening) || !factor.ends_with(')') || slash == std::string_view::npos) return std::nullopt;
+  const SymbolicInt divisor = SymbolicInt::of_text(factor.substr(slash + 1, factor.size() - slash - 2));
+  std::string_view dividend = factor.substr(opening.size(), slash - opening.size());
+  if (dividend.starts_with('(') && dividend.ends_with(')')) dividend = dividend.substr(1, dividend.size() - 2);
+  if (!divisor.is_known() || divisor.value() <= 0 || dividend.empty()) return std::nullopt;
+  return Quotient{SymbolicInt::of_text(dividend), divisor.value()};
+}
+
+}  // namespace
+
 // Reads the canonical text and small departures from it:  sum of products of integers, names and NAME(...).
 // A '-' is an operator only between spaces (or as a sign in front), since names such as "batch-size" are common.
 class SymbolicParser {
@@ -120,13 +140,19 @@ std::optional<SymbolicInt> SymbolicInt::of(const Dim& dim) {
   return std::nullopt;
 }
 
-bool SymbolicInt::is_non_negative() const {
-  const auto may_be_negative = [](const std::string& factor) {
-    return factor.find('(') != std::string::npos && factor.find('-') != std::string::npos;
-  };
-  return constant_ >= 0 && std::all_of(terms_.begin(), terms_.end(), [&](const Term& term) {
-           return term.coefficient > 0 && std::none_of(term.factors.begin(), term.factors.end(), may_be_negative);
-         });
+bool SymbolicInt::is_non_negative(std::int64_t least) const {
+  std::int64_t smallest = constant_;
+  for (const Term& term : terms_) {
+    bool composed = false;
+    for (const std::string& factor : term.factors) {
+      if (factor.find('(') == std::string::npos) continue;
+      if (factor.find('-') != std::string::npos) return false;
+      composed = true;  // at least 0
+    }
+    if (term.coefficient < 0) return false;
+    if (!composed && least > 0 && !add_into(smallest, term.coefficient)) return false;
+  }
+  return smallest >= 0;
 }
 
 std::string SymbolicInt::to_string() const {
@@ -251,6 +277,18 @@ SymbolicInt::Maybe divide_down(const SymbolicInt& a, std::int64_t b) {
     if (!side.accumulate(&side == &whole ? term.coefficient / b : term.coefficient, term.factors)) return std::nullopt;
   }
   if (rest.is_known()) return whole;
+  if (rest.terms_.size() == 1 && rest.terms_[0].coefficient == 1 && rest.terms_[0].factors.size() == 1) {
+    // floor((floor(x/m) + c)/b) is floor((x + c*m)/(m*b)): halving twice is dividing by four.
+    const auto nested = quotient_of(rest.terms_[0].factors[0]);
+    std::int64_t divisor = 0;
+    std::int64_t shift = 0;
+    if (nested && !__builtin_mul_overflow(nested->divisor, b, &divisor) &&
+        !__builtin_mul_overflow(nested->divisor, rest.constant_, &shift)) {
+      const auto dividend = add(nested->dividend, shift);
+      const auto quotient = dividend ? divide_down(*dividend, divisor) : std::nullopt;
+      return quotient ? add(whole, *quotient) : std::nullopt;
+    }
+  }
   const std::string inner = rest.to_string();
   const bool simple = rest.terms_.size() == 1 && rest.constant_ == 0;
   const std::string text = "floor(" + (simple ? inner : "(" + inner + ")") + "/" + std::to_string(b) + ")";
@@ -261,6 +299,19 @@ SymbolicInt::Maybe divide_down(const SymbolicInt& a, std::int64_t b) {
 SymbolicInt::Maybe divide_up(const SymbolicInt& a, std::int64_t b) {
   const auto shifted = b > 0 ? add(a, b - 1) : std::nullopt;
   return shifted ? divide_down(*shifted, b) : std::nullopt;
+}
+
+SymbolicInt::Maybe minimum(const SymbolicInt& a, const SymbolicInt& b) {
+  const auto difference = subtract(a, b);
+  if (difference && difference->is_non_negative()) return b;
+  const auto opposite = subtract(b, a);
+  if (opposite && opposite->is_non_negative()) return a;
+  std::string first = a.to_string();
+  std::string second = b.to_string();
+  if (b.is_known() || (!a.is_known() && second < first)) std::swap(first, second);
+  SymbolicInt result;
+  result.terms_.push_back({1, {"min(" + first + ", " + second + ")"}});
+  return std::move(result).within_limits();
 }
 
 }  // namespace mk

@@ -1,7 +1,7 @@
 #pragma once
 // Integers that may depend on symbolic dimensions: polynomials in symbols with integer coefficients, and quotients of
-// them rounded down. "64", "past + seq", "2*h + 1", "floor((h + 1)/2)". Shape arithmetic is done on these, so that
-// equal lengths get equal text whichever way they were computed.
+// them rounded down, and minima: "64", "past + seq", "2*h + 1", "floor((h + 1)/2)", "min(512, seq)". Shape arithmetic
+// is done on these, so that equal lengths get equal text whichever way they were computed.
 //
 // Operations give nothing where the result overflows 64 bits or grows beyond a few terms: such a length is unknown.
 
@@ -26,8 +26,9 @@ class SymbolicInt {
 
   bool is_known() const { return terms_.empty(); }
   std::int64_t value() const { return constant_; }  // where it is known
-  // Whether it cannot be negative, symbols being dimensions. False may mean that this is not known.
-  bool is_non_negative() const;
+  // Whether it cannot be negative where symbols are at least `least`, 0 (any dimension) or 1 (of a tensor that is not
+  // empty). False may mean that this is not known.
+  bool is_non_negative(std::int64_t least = 0) const;
   bool is_positive() const { return is_non_negative() && constant_ > 0; }
 
   std::string to_string() const;
@@ -48,6 +49,7 @@ class SymbolicInt {
   friend Maybe multiply(const SymbolicInt& a, const SymbolicInt& b);
   friend Maybe divide_exactly(const SymbolicInt& a, const SymbolicInt& b);
   friend Maybe divide_down(const SymbolicInt& a, std::int64_t b);
+  friend Maybe minimum(const SymbolicInt& a, const SymbolicInt& b);
   bool accumulate(std::int64_t coefficient, const std::vector<std::string>& factors);
   Maybe within_limits() &&;
 
@@ -62,5 +64,7 @@ SymbolicInt::Maybe multiply(const SymbolicInt& a, const SymbolicInt& b);
 SymbolicInt::Maybe divide_exactly(const SymbolicInt& a, const SymbolicInt& b);
 SymbolicInt::Maybe divide_down(const SymbolicInt& a, std::int64_t b);  // floor(a / b), b > 0
 SymbolicInt::Maybe divide_up(const SymbolicInt& a, std::int64_t b);    // ceil(a / b), b > 0
+// The smaller one where that is known, else "min(a, b)".
+SymbolicInt::Maybe minimum(const SymbolicInt& a, const SymbolicInt& b);
 
 }  // namespace mk

@@ -53,6 +53,9 @@ TEST(SymbolicInt, QuotientsRoundDown) {
   EXPECT_EQ(show(divide_down(text("h - 1"), 2)), "floor((h + 1)/2) - 1");
   EXPECT_EQ(show(divide_down(text("h"), 2)), "floor(h/2)");
   EXPECT_EQ(show(divide_down(text("h"), 0)), "?");
+  EXPECT_EQ(show(divide_down(text("floor((h + 1)/2) + 1"), 2)), "floor((h + 3)/4)");
+  EXPECT_EQ(show(divide_down(text("floor(h/2)"), 2)), "floor(h/4)");
+  EXPECT_EQ(show(divide_down(text("floor((h - w)/3)"), 2)), "floor((h - w)/6)");
 }
 
 TEST(SymbolicInt, ExactQuotientsCancelSymbols) {
@@ -73,6 +76,15 @@ TEST(SymbolicInt, OverflowIsUnknown) {
   EXPECT_FALSE(divide_up(most, 2));
 }
 
+TEST(SymbolicInt, MinimaAreResolvedWhereTheOrderIsKnown) {
+  EXPECT_EQ(show(minimum(3, 7)), "3");
+  EXPECT_EQ(show(minimum(text("past + seq"), text("past"))), "past");
+  EXPECT_EQ(show(minimum(text("seq"), 512)), "min(512, seq)");
+  EXPECT_EQ(show(minimum(512, text("seq"))), "min(512, seq)");
+  EXPECT_EQ(show(minimum(text("w"), text("h"))), "min(h, w)");
+  EXPECT_EQ(show(add(text("min(512, seq)"), text("min(512, seq) - 1"))), "2*min(512, seq) - 1");
+}
+
 TEST(SymbolicInt, GrowthIsBounded) {
   std::optional<SymbolicInt> e = text("h + w + 1");
   for (int i = 0; e && i < 64; ++i) e = multiply(*e, *e);
@@ -84,6 +96,10 @@ TEST(SymbolicInt, SymbolsAreDimensions) {
   EXPECT_FALSE(text("batch").is_positive());
   EXPECT_TRUE(text("batch + 1").is_positive());
   EXPECT_FALSE(text("seq - 1").is_non_negative());
+  EXPECT_TRUE(text("seq - 1").is_non_negative(1));
+  EXPECT_TRUE(text("2*seq - 2").is_non_negative(1));
+  EXPECT_FALSE(text("seq - 2").is_non_negative(1));
+  EXPECT_FALSE(text("floor(seq/2) - 1").is_non_negative(1));
   EXPECT_TRUE(text("floor((h + 1)/2)").is_non_negative());
   EXPECT_FALSE(text("floor((-h + 1)/2)").is_non_negative());
   EXPECT_EQ(SymbolicInt(-3).to_dim(), Dim{});

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 
 #include "graph/value_rules.h"
@@ -94,17 +95,46 @@ Element swapped(const Operands& x, Element (*operation)(const Operands&)) {
 Element less_elements(const Operands& x) { return swapped(x, greater_elements); }
 Element less_or_equal_elements(const Operands& x) { return swapped(x, greater_or_equal_elements); }
 
-Element extreme(const Operands& x, bool largest) {
+Element largest_element(const Operands& x) {
   Element best = x[0];
   for (std::size_t i = 1; i < x.values.size(); ++i) {
     const auto sign = compare(best, x[i]);
     if (!sign) return std::nullopt;
-    if ((*sign < 0) == largest && *sign != 0) best = x[i];
+    if (*sign < 0) best = x[i];
   }
   return best;
 }
-Element largest_element(const Operands& x) { return extreme(x, true); }
-Element smallest_element(const Operands& x) { return extreme(x, false); }
+
+Element smallest_element(const Operands& x) {
+  Element best = x[0];
+  for (std::size_t i = 1; best && i < x.values.size(); ++i) best = x[i] ? minimum(*best, *x[i]) : std::nullopt;
+  return best;
+}
+
+Element square_root(const Element& x) {
+  if (!x || !x->is_known() || x->value() < 0) return std::nullopt;
+  const auto root = static_cast<std::int64_t>(std::llround(std::sqrt(static_cast<double>(x->value()))));
+  return root < INT32_MAX && root * root == x->value() ? Element(root) : Element();
+}
+Element square_root_element(const Operands& x) { return square_root(x[0]); }
+
+// Exponents that shapes are computed with: 2, and a half.
+std::optional<KnownValue> power(const NodeFacts& node, const Type&, std::size_t) {
+  const KnownValue* base = node.input_value(0);
+  const Tensor* exponent = node.input_tensor(1);
+  const auto numbers = exponent ? number_values(*exponent) : Result<std::vector<double>>();
+  if (!base || !numbers || numbers->size() != 1 || exponent->dims.size() > base->dims.size()) return std::nullopt;
+  KnownValue result{base->type, base->dims, {}};
+  for (const Element& element : base->elements) {
+    Element value;
+    if ((*numbers)[0] == 0.5) value = square_root(element);
+    if ((*numbers)[0] == 1.0) value = element;
+    if ((*numbers)[0] == 2.0 && element) value = multiply(*element, *element);
+    if (value && value->is_known() && !is_representable(value->value(), result.type)) value.reset();
+    result.elements.push_back(std::move(value));
+  }
+  return result;
+}
 
 Element negate_element(const Operands& x) { return x[0] ? multiply(*x[0], -1) : std::nullopt; }
 
@@ -249,7 +279,9 @@ std::span<const ValueRuleRow> elementwise_value_rules() {
       ValueRuleRow{"Neg", elementwise<negate_element>},
       ValueRuleRow{"Not", elementwise<not_element>},
       ValueRuleRow{"Or", elementwise<or_elements>},
+      ValueRuleRow{"Pow", power},
       ValueRuleRow{"Round", elementwise<same_element>},
+      ValueRuleRow{"Sqrt", elementwise<square_root_element>},
       ValueRuleRow{"Sub", elementwise<subtract_elements>},
       ValueRuleRow{"Sum", elementwise<add_elements>},
       ValueRuleRow{"Where", elementwise<where_elements>},
