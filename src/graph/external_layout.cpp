@@ -9,10 +9,11 @@ constexpr std::uint64_t small_alignment = 64;
 constexpr std::uint64_t large_alignment = 64u << 10;
 constexpr std::uint64_t large_tensor = 1u << 20;
 
-// Equal for sources that are the same bytes.
+// Equal for sources that are the same bytes. A file that was opened for the question alone has no lasting address.
 using Identity = std::tuple<const void*, std::uint64_t, std::uint64_t>;
 Identity identity_of(const ByteSource& source) {
-  if (const auto range = source.file_range()) return {range->file.get(), range->offset, range->length};
+  const auto range = source.file_range();
+  if (range && range->file.use_count() > 1) return {range->file.get(), range->offset, range->length};
   return {&source, 0, source.size()};
 }
 
