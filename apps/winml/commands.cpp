@@ -11,20 +11,27 @@ namespace mk::cli {
 
 // One line per command, each defined in the file of its name.
 Command completion_command();
+Command config_command();
 Command docs_command();
 Command export_command();
+Command inspect_command();
 Command perf_command();
 Command sys_command();
 
 namespace {
 
+// In the order of the root help; groups come in the order of their first command.
+// clang-format off
 constexpr std::array commands{
+    &config_command,
     &export_command,
     &perf_command,
+    &inspect_command,
     &sys_command,
     &completion_command,
     &docs_command,
 };
+// clang-format on
 
 // Commands that scripts know from the Python tool.
 struct Absent {

@@ -11,7 +11,7 @@ namespace mk::cli {
 struct Style {
   bool color = false;
   bool symbols = true;  // characters beyond ASCII show
-  int width = 100;  // columns to fill
+  int width = 100;      // columns to fill
 
   std::string bold(std::string_view text) const { return paint("1", text); }
   std::string dim(std::string_view text) const { return paint("2", text); }

@@ -95,6 +95,10 @@ Result<ExportPlan> plan_with(const ModelConfig& config, const ExportRequest& req
 
 }  // namespace
 
+Result<ExportPlan> plan_export(const ModelConfig& config, const ExportRequest& request, Progress& progress) {
+  return plan_with(config, request, progress);
+}
+
 Result<ExportPlan> plan_export(const ExportRequest& request, Progress& progress) {
   MK_TRY(const ModelConfig config, ModelConfig::read(request.folder));
   return plan_with(config, request, progress);

@@ -58,6 +58,8 @@ struct ExportReport {
 };
 
 Result<ExportPlan> plan_export(const ExportRequest& request, Progress& progress);
+// The same for a config that is at hand; the folder may be empty, then there is no preprocessor.
+Result<ExportPlan> plan_export(const ModelConfig& config, const ExportRequest& request, Progress& progress);
 
 // The checked graph, weights still views of the checkpoint.
 Result<ExportedGraph> export_graph(const ExportRequest& request, Progress& progress);
