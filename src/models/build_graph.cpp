@@ -63,10 +63,22 @@ std::string field_of(const nn::Weights& weights, const ModelConfig& config) {
     const std::int64_t expected = mismatch->expected[axis];
     if (axis < mismatch->found.size() && mismatch->found[axis] == expected) continue;
     for (const auto& [key, value] : config.json().items())
-      if (value.is_number_integer() && value == expected)
+      if (value.is_number_integer() && value == expected && !key.ends_with("_id"))
         return fmt::format("{} says {} {}; ", config.name(), key, expected);
   }
   return {};
+}
+
+// What to do about weights that are missing or misshapen.
+std::string advice(const nn::Weights& weights, const ModelConfig& config, const Chosen& found) {
+  const std::string base = std::string(found.family->prefix) + ".";
+  const bool no_head = !found.head->is_base() && !weights.missing().empty() && !weights.first_mismatch() &&
+                       std::none_of(weights.missing().begin(), weights.missing().end(),
+                                    [&](const std::string& name) { return name.starts_with(base); });
+  if (no_head)
+    return fmt::format("The checkpoint has no head for {}; it can be exported for {}", found.head->task,
+                       found.family->heads.front().task);
+  return field_of(weights, config) + "is the checkpoint of another model? `winml inspect -m DIR` lists its tensors";
 }
 
 }  // namespace
@@ -96,9 +108,7 @@ Result<BuiltGraph> build_graph(const ModelConfig& config, const HeadChoice& choi
   const models::Outputs outputs = found.head->build(root, context);
   if (Status status = builder.status(); !status) {
     Error error = std::move(status).error();
-    if (error.code == ErrorCode::malformed && error.hint.empty())
-      error.hint =
-          field_of(weights, config) + "is the checkpoint of another model? `winml inspect -m DIR` lists its tensors";
+    if (error.code == ErrorCode::malformed && error.hint.empty()) error.hint = advice(weights, config, found);
     return tl::make_unexpected(std::move(error));
   }
   for (std::size_t i = 0; i < outputs.size(); ++i) {

@@ -96,6 +96,11 @@ Result<HeadChoice> choose_head(const ModelConfig& config, std::string_view task)
   const std::string model_type = config.model_type();
   MK_TRY(const Entry* entry, required_entry(config, model_type));
   const std::vector<std::string> architectures = config.architectures();
+  const auto has = [&](std::string_view name) {
+    return std::any_of(entry->heads.begin(), entry->heads.end(),
+                       [&](const HeadInfo& head) { return head.task == name; });
+  };
+  if (task == "feature-extraction" && !has(task) && has("image-feature-extraction")) task = "image-feature-extraction";
   const HeadInfo* first = nullptr;
   std::set<std::string_view> tasks;
   for (const HeadInfo& head : entry->heads) {

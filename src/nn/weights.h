@@ -55,6 +55,7 @@ class Weights {
     std::vector<std::int64_t> found, expected;
   };
   std::optional<Mismatch> first_mismatch() const;
+  const std::vector<std::string>& missing() const { return missing_; }
   std::vector<std::string> unused() const;  // of the checkpoint's tensors; sorted
   const std::vector<std::string>& tied() const { return tied_; }
   std::int64_t parameter_count() const { return parameter_count_; }

@@ -1,0 +1,144 @@
+#include "models/registry.h"
+
+#include <fmt/format.h>
+
+#include "testing/testing.h"
+
+namespace mk {
+namespace {
+
+ModelConfig config_of(const std::string& text) { return ModelConfig::parse(text, "config.json").value(); }
+
+std::string shapes_of(const Result<std::vector<InputSpec>>& inputs) {
+  if (!inputs) return inputs.error().to_string();
+  std::string text;
+  for (const InputSpec& input : *inputs)
+    text += fmt::format("{}{} {} {} [{}, {})", text.empty() ? "" : "; ", input.name, name_of(input.type),
+                        to_string(input.shape), input.range->low, input.range->high);
+  return text;
+}
+
+Result<std::vector<InputSpec>> inputs_of(const std::string& text, std::string_view task,
+                                         const ShapeRequest& shapes = {}, const PreprocessorFacts& facts = {}) {
+  const ModelConfig config = config_of(text);
+  MK_TRY(const HeadChoice choice, choose_head(config, task));
+  return default_inputs(config, choice, shapes, facts);
+}
+
+TEST(RegistryTest, TypesAreFoundByAnySpelling) {
+  EXPECT_EQ(find_model_type("XLM_Roberta")->model_type, "xlm-roberta");
+  EXPECT_EQ(find_model_type("vit")->heads.front().class_name, "ViTModel");
+  EXPECT_FALSE(find_model_type("vits"));
+  const std::vector<ModelTypeInfo> types = model_types();
+  EXPECT_TRUE(std::is_sorted(types.begin(), types.end(), [](const ModelTypeInfo& a, const ModelTypeInfo& b) {
+    return a.model_type < b.model_type;
+  }));
+}
+
+TEST(RegistryTest, TheArchitectureOfTheConfigServesItsTask) {
+  const ModelConfig teacher =
+      config_of(R"({"model_type": "deit", "architectures": ["DeiTForImageClassificationWithTeacher"]})");
+  EXPECT_EQ(choose_head(teacher, "image-classification")->class_name, "DeiTForImageClassificationWithTeacher");
+  EXPECT_EQ(choose_head(teacher, "image-feature-extraction")->class_name, "DeiTModel");
+  EXPECT_EQ(choose_head(config_of(R"({"model_type": "deit"})"), "image-classification")->class_name,
+            "DeiTForImageClassification");
+  const ModelConfig camembert = config_of(R"({"model_type": "camembert", "architectures": ["CamembertForMaskedLM"]})");
+  EXPECT_EQ(choose_head(camembert, "question-answering")->class_name, "CamembertForQuestionAnswering");
+}
+
+TEST(RegistryTest, FeatureExtractionOfAVisionModelIsThatOfImages) {
+  const Result<HeadChoice> choice = choose_head(config_of(R"({"model_type": "convnext"})"), "feature-extraction");
+  ASSERT_OK(choice);
+  EXPECT_EQ(choice->task, "image-feature-extraction");
+}
+
+TEST(RegistryTest, UnknownTypesAndTasksAreNamed) {
+  const Result<HeadChoice> type = choose_head(config_of(R"({"model_type": "distillbert"})"), "fill-mask");
+  ASSERT_FALSE(type);
+  EXPECT_EQ(type.error().code, ErrorCode::unsupported);
+  EXPECT_EQ(type.error().hint, "Did you mean \"distilbert\"?");
+  const Result<HeadChoice> task = choose_head(config_of(R"({"model_type": "resnet"})"), "fill-mask");
+  ASSERT_FALSE(task);
+  EXPECT_EQ(task.error().code, ErrorCode::usage);
+  EXPECT_EQ(task.error().hint, "They have image-classification, image-feature-extraction");
+}
+
+// The vectors of the contract: export, shape resolution.
+TEST(RegistryTest, TextShapesAreThoseOfTheContract) {
+  EXPECT_EQ(shapes_of(inputs_of(R"({"model_type": "bert"})", "fill-mask")),
+            "input_ids int32 [1, 512] [0, 30522); attention_mask int32 [1, 512] [0, 2); "
+            "token_type_ids int32 [1, 512] [0, 2)");
+  EXPECT_EQ(shapes_of(inputs_of(R"({"model_type": "roberta", "max_position_embeddings": 514})", "fill-mask")),
+            "input_ids int32 [1, 512] [0, 50265); attention_mask int32 [1, 512] [0, 2)");
+  EXPECT_EQ(shapes_of(inputs_of(R"({"model_type": "distilbert", "max_position_embeddings": 8192})", "fill-mask")),
+            "input_ids int32 [1, 1024] [0, 30522); attention_mask int32 [1, 1024] [0, 2)");
+  EXPECT_EQ(shapes_of(inputs_of(R"({"model_type": "bert", "type_vocab_size": 5})", "fill-mask",
+                                {3, {{"sequence_length", 128}}})),
+            "input_ids int32 [3, 128] [0, 30522); attention_mask int32 [3, 128] [0, 2); "
+            "token_type_ids int32 [3, 128] [0, 5)");
+  EXPECT_EQ(shapes_of(inputs_of(R"({"model_type": "distilbert"})", "multiple-choice", {1, {{"sequence_length", 7}}})),
+            "input_ids int32 [1, 4, 7] [0, 30522); attention_mask int32 [1, 4, 7] [0, 2)");
+}
+
+TEST(RegistryTest, SequencesBeyondTheModelsPositionsAreRefused) {
+  const Result<std::vector<InputSpec>> inputs = inputs_of(
+      R"({"model_type": "roberta", "max_position_embeddings": 514})", "fill-mask", {1, {{"sequence_length", 514}}});
+  ASSERT_FALSE(inputs);
+  EXPECT_EQ(inputs.error().code, ErrorCode::usage);
+  EXPECT_EQ(inputs.error().message, "sequence_length is 514, and the model takes 1 to 512");
+}
+
+TEST(RegistryTest, ImageShapesAreThoseOfTheContract) {
+  const PreprocessorFacts of_224{224, 224}, of_384{384, 384};
+  EXPECT_EQ(shapes_of(inputs_of(R"({"model_type": "resnet"})", "image-classification", {}, of_224)),
+            "pixel_values float32 [1, 3, 224, 224] [0, 1)");
+  EXPECT_EQ(shapes_of(inputs_of(R"({"model_type": "resnet"})", "image-classification")),
+            "pixel_values float32 [1, 3, 64, 64] [0, 1)");
+  EXPECT_EQ(shapes_of(inputs_of(R"({"model_type": "convnext"})", "image-classification", {}, of_384)),
+            "pixel_values float32 [1, 3, 384, 384] [0, 1)");
+  EXPECT_EQ(shapes_of(inputs_of(R"({"model_type": "convnext", "num_channels": 1})", "image-classification",
+                                {2, {{"height", 100}}})),
+            "pixel_values float32 [2, 1, 100, 224] [0, 1)");
+}
+
+// A processor may resize to 256 and crop to the 224 that the positions are for.
+TEST(RegistryTest, AVisionTransformerTakesTheSizeOfItsPositions) {
+  EXPECT_EQ(shapes_of(inputs_of(R"({"model_type": "deit"})", "image-classification", {}, {256, 256})),
+            "pixel_values float32 [1, 3, 224, 224] [0, 1)");
+  const Result<std::vector<InputSpec>> other =
+      inputs_of(R"({"model_type": "vit", "image_size": [32, 48]})", "image-classification", {1, {{"height", 48}}});
+  ASSERT_FALSE(other);
+  EXPECT_EQ(other.error().code, ErrorCode::usage);
+  EXPECT_EQ(other.error().message,
+            "a picture of 48 x 48 was asked for, and the model takes 32 x 48 only (height x width)");
+}
+
+TEST(RegistryTest, ConfigurationsThatCannotBeAreRefused) {
+  for (const char* text : {
+           R"({"model_type": "bert", "hidden_size": 30, "num_attention_heads": 4})",
+           R"({"model_type": "bert", "hidden_size": -768})",
+           R"({"model_type": "bert", "num_hidden_layers": 1000000000})",
+           R"({"model_type": "bert", "hidden_size": "768"})",
+           R"({"model_type": "bert", "pruned_heads": {"zero": [1]}})",
+           R"({"model_type": "roberta", "max_position_embeddings": 2})",
+           R"({"model_type": "distilbert", "dim": 31})",
+       }) {
+    const Result<std::vector<InputSpec>> inputs = inputs_of(text, "fill-mask");
+    ASSERT_FALSE(inputs) << text;
+    EXPECT_EQ(inputs.error().code, ErrorCode::malformed) << text;
+  }
+  for (const char* text : {
+           R"({"model_type": "resnet", "layer_type": "wide"})",
+           R"({"model_type": "resnet", "depths": [1, 2]})",
+           R"({"model_type": "convnext", "num_stages": 3})",
+           R"({"model_type": "vit", "image_size": 0})",
+       })
+    EXPECT_FALSE(inputs_of(text, "image-classification")) << text;
+  const Result<std::vector<InputSpec>> decoder =
+      inputs_of(R"({"model_type": "bert", "is_decoder": true})", "fill-mask");
+  ASSERT_FALSE(decoder);
+  EXPECT_EQ(decoder.error().code, ErrorCode::unsupported);
+}
+
+}  // namespace
+}  // namespace mk
