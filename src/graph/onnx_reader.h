@@ -1,6 +1,10 @@
 #pragma once
 // Reads ONNX files (onnx.proto3, IR 3 to current) straight from the wire format into the IR, without protobuf.
-// Tensor data of some size stays a range of the file or of the external data files.
+// Tensor data from 1 KiB on stays a range of the file or of the external data files. Fields that we do not know are
+// kept in all messages but dimensions, metadata entries and opset imports, and are written back.
+//
+// A model that was read is consistent (names are defined, once; data has the size that its shape says), but may still
+// be wrong: see verifier.h.
 
 #include <memory>
 #include <span>
