@@ -7,7 +7,6 @@
 #include "base/json.h"
 #include "base/publish.h"
 #include "base/system.h"
-#include "build/cache_key.h"
 #include "hub/resolve.h"
 #include "perf/measure.h"
 #include "runtime/ep_devices.h"

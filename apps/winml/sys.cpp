@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "base/json.h"
+#include "runtime/ep_devices.h"
 #include "runtime/library.h"
 #include "winml/command.h"
 #include "winml/shared_options.h"
@@ -53,6 +54,29 @@ std::vector<ProviderEntry> find_providers(const Runtime& runtime, const MachineI
   return entries;
 }
 
+// Plugins, loaded to see what they offer.
+void add_plugins(const std::shared_ptr<Runtime>& runtime, std::vector<ProviderEntry>& entries) {
+  EpDevices devices([&]() -> Result<std::shared_ptr<Runtime>> { return runtime; });
+  for (const PluginFinding& finding : devices.survey()) {
+    const bool from_package = finding.plugin.source == "pypi";
+    ProviderEntry entry{.provider = finding.ep ? std::string(finding.ep->name) : to_utf8(finding.plugin.library.stem()),
+                        .source_kind = from_package ? "PyPISource" : "DirectorySource",
+                        .source_tag = finding.plugin.source,
+                        .status = finding.error      ? "failed"
+                                  : finding.shadowed ? "shadowed"
+                                                     : "primary",
+                        .library = finding.plugin.library};
+    if (finding.error) entry.problem = finding.error->message;
+    for (const OfferedDevice& device : finding.devices) {
+      entry.version = device.version;
+      std::string type(name_of(device.kind));
+      for (char& c : type) c = static_cast<char>(c - 'a' + 'A');
+      entry.devices.push_back({std::move(type), device.hardware_name, device.hardware_vendor, {}});
+    }
+    entries.push_back(std::move(entry));
+  }
+}
+
 std::vector<DeviceRow> find_devices(const MachineInfo& machine) {
   DeviceRow cpu{.type = "CPU", .name = machine.cpu_name.empty() ? "CPU" : machine.cpu_name};
   if (machine.cores > 0) cpu.details.emplace_back("cores", std::to_string(machine.cores));
@@ -76,7 +100,10 @@ Result<SystemReport> run(const SysOptions& o, Context& context) {
   if (!runtime && o.list_ep) return tl::make_unexpected(runtime.error());
   if (!runtime) context.progress.warn(runtime.error().to_string());
   report.runtime = find_runtime(runtime ? runtime->get() : nullptr, runtime ? nullptr : &runtime.error(), o.ort);
-  if (runtime) report.providers = find_providers(**runtime, report.machine);
+  if (runtime) {
+    report.providers = find_providers(**runtime, report.machine);
+    add_plugins(*runtime, report.providers);
+  }
   return report;
 }
 
@@ -141,13 +168,14 @@ Json providers_json(const std::vector<ProviderEntry>& providers) {
                          {"vendor", device.vendor},
                          {"facts", device.facts},
                          {"device_facts", Json::array()}});
-    result[entry.provider]["entries"].push_back(
-        {{"source_kind", entry.source_kind},
-         {"source_tag", entry.source_tag},
-         {"status", entry.status},
-         {"dll_path", entry.library ? Json(to_utf8(*entry.library)) : Json(nullptr)},
-         {"plugin_version", or_null(entry.version)},
-         {"devices", std::move(devices)}});
+    Json row = {{"source_kind", entry.source_kind},
+                {"source_tag", entry.source_tag},
+                {"status", entry.status},
+                {"dll_path", entry.library ? Json(to_utf8(*entry.library)) : Json(nullptr)},
+                {"plugin_version", or_null(entry.version)},
+                {"devices", std::move(devices)}};
+    if (!entry.problem.empty()) row["error"] = entry.problem;
+    result[entry.provider]["entries"].push_back(std::move(row));
   }
   return result;
 }
@@ -228,6 +256,7 @@ std::string providers_text(const std::vector<ProviderEntry>& providers, const St
   for (const ProviderEntry& entry : providers) {
     text += fmt::format("  {}  [{}] {} {}\n", entry.provider, entry.status, entry.source_tag, entry.version);
     if (entry.library) text += fmt::format("     Path: {}\n", to_utf8(*entry.library));
+    if (!entry.problem.empty()) text += fmt::format("     Error: {}\n", entry.problem);
     for (const ProviderDevice& device : entry.devices)
       text += fmt::format("     {}: {}{}\n", device.type, device.hardware_name,
                           device.facts.empty() ? "" : fmt::format("  |  {}", fmt::join(device.facts, "  |  ")));

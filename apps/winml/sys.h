@@ -34,6 +34,7 @@ struct ProviderEntry {
   std::optional<Path> library;  // null for built-in ones
   std::string version;
   std::vector<ProviderDevice> devices;
+  std::string problem;  // of a plugin that failed
 };
 
 struct RuntimeFinding {

@@ -149,6 +149,19 @@ Result<const OfferedDevice*> EpDevices::find(const Target& target) {
   return device;
 }
 
+std::vector<PluginFinding> EpDevices::survey() {
+  std::vector<PluginFinding> findings;
+  for (Candidate& candidate : candidates_) {
+    load(candidate);
+    PluginFinding finding{candidate.plugin.ep, candidate.plugin, candidate.devices, candidate.error, false};
+    if (!finding.ep && !finding.devices.empty()) finding.ep = finding.devices.front().ep;
+    for (const PluginFinding& earlier : findings)
+      finding.shadowed = finding.shadowed || (!earlier.error && earlier.ep == finding.ep);
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
 Result<Target> resolve_on_this_machine(const TargetRequest& request, EpDevices& devices, Progress& progress) {
   MK_TRY(auto target, resolve_target(request, devices.probe(), progress));
   MK_CHECK(devices.find(target));

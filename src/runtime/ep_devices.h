@@ -30,6 +30,15 @@ struct OfferedDevice {
   const OrtEpDevice* handle = nullptr;  // lives as long as the Runtime
 };
 
+// One plugin library, as `winml sys` lists it.
+struct PluginFinding {
+  const ExecutionProvider* ep = nullptr;  // null where neither its name nor its devices tell
+  EpPlugin plugin;
+  std::vector<OfferedDevice> devices;
+  std::optional<Error> error;  // why it offers none
+  bool shadowed = false;       // an earlier one of the same EP is used
+};
+
 class EpDevices {
  public:
   using LoadRuntime = std::function<Result<std::shared_ptr<Runtime>>()>;
@@ -41,6 +50,9 @@ class EpDevices {
   // The device of a resolved target; null for the CPU EP, which needs none. usage when the EP is not installed or has
   // no such device here.
   Result<const OfferedDevice*> find(const Target& target);
+
+  // Loads every plugin and says what came of it, in the order of the search.
+  std::vector<PluginFinding> survey();
 
  private:
   struct Candidate {

@@ -62,6 +62,11 @@ TEST(EpDevices, APluginThatDoesNotLoadSaysWhy) {
       << target.error().to_string();
   ASSERT_OK_AND(const auto automatic, resolve(devices, "auto", "auto"));
   EXPECT_EQ(automatic.to_string(), "cpu/cpu");
+  const auto findings = devices.survey();
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].ep, find_ep("qnn"));
+  EXPECT_TRUE(findings[0].error);
+  EXPECT_TRUE(findings[0].devices.empty());
 }
 #endif
 
