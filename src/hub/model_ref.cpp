@@ -7,6 +7,8 @@
 #include <system_error>
 #include <vector>
 
+#include "base/text.h"
+
 namespace mk {
 namespace {
 
@@ -19,9 +21,7 @@ bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\n\v\
 
 bool ends_with_onnx(std::string_view text) {
   constexpr std::string_view suffix = ".onnx";
-  if (text.size() < suffix.size()) return false;
-  return std::equal(suffix.begin(), suffix.end(), text.end() - static_cast<std::ptrdiff_t>(suffix.size()),
-                    [](char a, char b) { return a == (b >= 'A' && b <= 'Z' ? b - 'A' + 'a' : b); });
+  return text.size() >= suffix.size() && equal_ignoring_case(text.substr(text.size() - suffix.size()), suffix);
 }
 
 // Written as a path of this machine, whether or not there is anything.

@@ -2,16 +2,15 @@
 
 #include <algorithm>
 
+#include "base/text.h"
+
 namespace mk {
 namespace {
 
 std::string lower_last_part(std::string_view name) {
   while (name.ends_with('/')) name.remove_suffix(1);
   const auto slash = name.rfind('/');
-  std::string part(slash == std::string_view::npos ? name : name.substr(slash + 1));
-  for (char& c : part)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return part;
+  return lower_case(slash == std::string_view::npos ? name : name.substr(slash + 1));
 }
 
 // The name under which the model was saved, where it is one of the Hub.

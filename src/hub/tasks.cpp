@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/spelling.h"
+#include "base/text.h"
 
 namespace mk {
 namespace {
@@ -88,11 +89,8 @@ constexpr Pair tasks_by_model_type[] = {
 constexpr std::string_view with_past = "-with-past";
 
 std::string lower_with_dashes(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) {
-    if (c == '_') c = '-';
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
+  std::string result = lower_case(text);
+  std::replace(result.begin(), result.end(), '_', '-');
   return result;
 }
 
