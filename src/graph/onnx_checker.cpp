@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "graph/einsum_equation.h"
 #include "graph/onnx_writer.h"
 #include "graph/verifier.h"
 
@@ -102,16 +103,27 @@ std::int64_t opset_of(const Function& function) {
   return 0;
 }
 
-// Operators that the checker greets with a line on standard output.
-Status refuse_experimental(Graph& graph) {
+// What the library cannot be given: operators that its checker greets with a line on standard output, equations on
+// which its shape function does not end.
+Status prepare(Graph& graph) {
   Status status;
-  for_each_node(graph, [&](const Node& node) {
+  for_each_node(graph, [&](Node& node) {
+    if (!status) return;
     onnx::NodeProto proto;
     proto.set_op_type(node.op_type);
     proto.set_domain(node.domain);
-    if (status && onnx::checker::check_is_experimental_op(proto)) {
+    if (onnx::checker::check_is_experimental_op(proto)) {
       status =
           fail(ErrorCode::malformed, node.op_type + " is an experimental operator that ONNX has removed", node.label());
+    }
+    const Attribute* attribute = node.op_type == "Einsum" ? node.attribute("equation") : nullptr;
+    const auto* text = attribute ? std::get_if<std::string>(&attribute->value) : nullptr;
+    if (!text) return;
+    auto equation = plain_einsum_equation(*text);
+    if (!equation) {
+      status = fail(ErrorCode::malformed, "the equation '" + *text + "' of Einsum is not one", node.label());
+    } else {
+      node.set_attribute({"equation", std::move(*equation)});
     }
   });
   return status;
@@ -147,10 +159,12 @@ tl::unexpected<Error> refused(const std::exception& error) {
 
 Status check_onnx(const Model& model) {
   const std::unique_ptr<Model> skeleton = clone(model);
-  MK_CHECK(refuse_experimental(*skeleton->graph));
+  MK_CHECK(prepare(*skeleton->graph));
   hollow(*skeleton->graph, skeleton->opset());
   for (Function& function : skeleton->functions) {
-    if (function.body) hollow(*function.body, opset_of(function));
+    if (!function.body) continue;
+    MK_CHECK(prepare(*function.body));
+    hollow(*function.body, opset_of(function));
   }
   MK_TRY(const std::string bytes, serialize_onnx(*skeleton));
   try {

@@ -91,6 +91,14 @@ TEST(CheckOnnx, RefusesWhatIsDeclaredWrongly) {
   EXPECT_NE(status.error().message.find("differ in dimension 0"), std::string::npos) << status.error().message;
 }
 
+TEST(CheckOnnx, EndsOnSpacesInAnEquation) {
+  const std::string inputs = "g (float[2, 3] x, float[3, 4] z) => (float[2, 4] y) ";
+  ASSERT_OK(check_onnx(*model_of(inputs + "{ y = Einsum<equation = \"ij, jk -> ik\">(x, z) }")));
+  const auto status = check_onnx(*model_of(inputs + "{ [the_node] y = Einsum<equation = \"i.j,jk->ik\">(x, z) }"));
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().where, "the_node");
+}
+
 TEST(CheckOnnx, PrintsNothing) {
   ::testing::internal::CaptureStdout();
   const auto status = check_onnx(*model_of("g (float[4] x) => (float[4] y) { y = ScaledTanh(x) }"));

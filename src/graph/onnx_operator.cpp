@@ -9,6 +9,7 @@
 #include <deque>
 #include <unordered_map>
 
+#include "graph/einsum_equation.h"
 #include "graph/onnx_protos.h"
 #include "graph/value_rules.h"
 
@@ -68,6 +69,11 @@ class AttributeProtos {
     auto& made = made_.emplace_back();
     to_proto(*attribute, made);
     made.set_name(name);
+    if (name == "equation" && node.node().op_type == "Einsum") {
+      const auto equation = plain_einsum_equation(made.s());
+      if (!equation) refuse("its equation '" + made.s() + "' is not one");
+      made.set_s(*equation);
+    }
     return &made;
   }
 

@@ -225,6 +225,16 @@ TEST(ShapeInference, MalformedNodesAreNotes) {
   EXPECT_EQ(result["y"], "float32[2, 3]");
 }
 
+TEST(ShapeInference, EinsumWithSpacesInItsEquation) {
+  const auto result = infer(R"(g (float[b, 3, 4] x, float[b, 4, 5] z) => (float[] y) {
+      y = Einsum<equation = "bij, bjk -> bik">(x, z)
+      [wrong] w = Einsum<equation = "b?j,bjk->bk">(x, z)
+  })");
+  ASSERT_OK(result.report);
+  EXPECT_EQ(result["y"], "float32[b, 3, 5]");
+  EXPECT_TRUE(result.notes("wrong", "equation"));
+}
+
 TEST(ShapeInference, OperatorsOfTheOnnxMlDomain) {
   const auto result =
       infer("g (float[N, 3] x) => (float[] y) { y = ai.onnx.ml.Scaler<offset = [0.0], scale = [1.0]>(x) }", 17,
