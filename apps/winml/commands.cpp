@@ -10,6 +10,7 @@
 namespace mk::cli {
 
 // One line per command, each defined in the file of its name.
+Command build_command();
 Command completion_command();
 Command config_command();
 Command docs_command();
@@ -23,6 +24,7 @@ namespace {
 // In the order of the root help; groups come in the order of their first command.
 // clang-format off
 constexpr std::array commands{
+    &build_command,
     &config_command,
     &export_command,
     &perf_command,

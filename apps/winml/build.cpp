@@ -1,0 +1,191 @@
+// winml build: a model becomes a folder of artefacts.
+
+#include "build/build.h"
+
+#include <fmt/format.h>
+
+#include "base/json.h"
+#include "build/cache_key.h"
+#include "build/generate.h"
+#include "graph/onnx_reader.h"
+#include "graph/summary.h"
+#include "winml/command.h"
+#include "winml/export_options.h"
+#include "winml/model_source.h"
+#include "winml/shared_options.h"
+#include "winml/target_options.h"
+
+namespace mk::cli {
+namespace {
+
+struct BuildOptions {
+  std::optional<std::string> model;
+  std::optional<Path> config;
+  std::optional<Path> output;
+  bool use_cache = false;
+  bool rebuild = false;
+  std::optional<std::string> task;
+  std::optional<std::string> dtype;
+  ExportFiles files;
+  TargetOptions target;
+  bool quant = true;
+  std::optional<bool> compile;
+  bool optimize = true;
+  bool analyze = true;
+  bool verify = true;
+};
+
+void describe(BuildOptions& o, OptionTable& options) {
+  model_option(options, o.model, "A folder with config.json, a model id in the local Hub cache, or an ONNX file");
+  config_option(options, o.config, "A build config; made from the model if absent");
+  options.value("-o, --output-dir", "DIR", o.output, "The folder for the artefacts").accepts(Accepts::folder);
+  options.toggle("--use-cache", o.use_cache, "Put them into the cache instead (WINML_CACHE_DIR, else ~/.cache/winml)");
+  options.toggle("--rebuild", o.rebuild, "Build even where nothing has changed, and over a model that no build made");
+  task_option(options, o.task);
+  options.value("--dtype", "TYPE", o.dtype, "Type of an exported model's weights and activations")
+      .choices({"fp32", "fp16"})
+      .preset("fp32");
+  export_file_options(options, o.files);
+  target_options(options, o.target);
+  options.toggle("--quant, --quantize", o.quant, "Keep the quant section that precision and device ask for");
+  options.toggle("--compile", o.compile, "Keep the compile section of the execution provider").preset("off");
+  // Scripts switch these stages off; a build of this version has none of them.
+  options.toggle("--optimize", o.optimize, "Graph optimization").hidden();
+  options.toggle("--analyze", o.analyze, "Analysis").hidden();
+  options.toggle("--verify", o.verify, "Run the result once: declared types and shapes, finite values").preset("on");
+}
+
+Status check_options(const BuildOptions& o) {
+  if (!o.model) return fail(ErrorCode::usage, "no model to build", {}, "Give -m MODEL");
+  if (o.output && o.use_cache) return fail(ErrorCode::usage, "-o and --use-cache are mutually exclusive");
+  if (!o.output && !o.use_cache) return fail(ErrorCode::usage, "one of -o DIR and --use-cache is required");
+  std::error_code ignored;
+  if (o.output && std::filesystem::exists(*o.output, ignored) && !std::filesystem::is_directory(*o.output, ignored)) {
+    return fail(ErrorCode::usage, "the output folder is a file", to_utf8(*o.output), "Choose another folder with -o");
+  }
+  if (o.config && o.files.shape_config) {
+    return fail(ErrorCode::usage, "--shape-config is for a config that is made from the model", to_utf8(*o.config),
+                "Put the shapes into the config's export.input_tensors");
+  }
+  return {};
+}
+
+GenerateRequest generate_request(const BuildOptions& o, const TargetPolicy& policy, Context& context) {
+  GenerateRequest request;
+  request.model_id = *o.model;
+  request.task = o.task;
+  request.policy = policy;
+  request.target_typed = o.target.typed();
+  request.quant = o.quant;
+  request.compile = o.compile.value_or(false);
+  request.resolve = target_resolver(o.target, context);
+  return request;
+}
+
+Result<BuildConfig> config_from_file(const BuildOptions& o, const TargetPolicy& policy, Context& context) {
+  MK_TRY(BuildConfig config, read_build_config(*o.config, context.progress));
+  if (o.task) config.loader.task = o.task;
+  if (o.files.any()) {
+    if (!config.exporting)
+      return fail(ErrorCode::usage, "the config has no export section to change", to_utf8(*o.config) + "#/export");
+    std::map<std::string, std::int64_t> unused;
+    MK_CHECK(apply_export_files(*config.exporting, unused, o.files, context.progress));
+  }
+  if (o.target.device || o.target.precision) {
+    const QuantIdentity identity{config.loader.task, o.model, config.loader.model_type};
+    MK_CHECK(apply_target_policy(config, policy, identity, target_resolver(o.target, context), context.progress));
+  }
+  if (!o.quant) config.quant.reset();
+  if (o.compile == false) config.compile.reset();
+  if (o.compile == true && !config.compile) {
+    return fail(ErrorCode::usage, "--compile needs a compile section in the config", to_utf8(*o.config) + "#/compile");
+  }
+  return config;
+}
+
+Result<BuildConfig> config_of_model(const BuildOptions& o, BuildRequest& build, const TargetPolicy& policy,
+                                    Context& context) {
+  GenerateRequest request = generate_request(o, policy, context);
+  if (build.model.is_onnx()) {
+    if (o.files.any()) {
+      return fail(ErrorCode::usage, "the options that change an export do not apply to an ONNX file",
+                  to_utf8(build.model.onnx),
+                  "Leave --shape-config, --input-specs, --export-config and --dynamic-axes out");
+    }
+    MK_TRY(const auto model, read_onnx(build.model.onnx, {.progress = &context.progress}));
+    return generate_onnx_config(summarize(*model), request, context.progress);
+  }
+  MK_CHECK(apply_export_files(request.exporting, request.shapes, o.files, context.progress));
+  build.shapes = request.shapes;
+  MK_TRY(const ModelConfig config, ModelConfig::read(build.model.folder));
+  return generate_config(config, build.model.folder, request, context.progress);
+}
+
+std::string target_text(const TargetOptions& target) {
+  return target.ep.value_or("auto") + "/" + target.device.value_or("auto");
+}
+
+Result<BuildReport> run(const BuildOptions& o, Context& context) {
+  MK_CHECK(check_options(o));
+  MK_TRY(const TargetPolicy policy, target_policy_of(o.target));
+  BuildRequest request;
+  MK_TRY(request.model, resolve_model(*o.model, WantedModel::any));
+  if (o.config) {
+    MK_TRY(request.config, config_from_file(o, policy, context));
+  } else {
+    MK_TRY(request.config, config_of_model(o, request, policy, context));
+  }
+  if (o.dtype == "fp16") request.float_type = DataType::float16;
+  request.target = target_text(o.target);
+  request.rebuild = o.rebuild;
+  request.verify = o.verify;
+  request.ort = o.target.ort;
+  if (o.output) {
+    request.folder = *o.output;
+  } else {
+    if (!request.config.loader.task) return fail(ErrorCode::usage, "--use-cache needs loader.task in the config");
+    request.cache_key = cache_key(*request.config.loader.task, request.config);
+    request.folder = artifact_folder(*o.model);
+    request.prefix = *request.cache_key + "_";
+  }
+  return build_model(request, context.progress);
+}
+
+std::string text(const BuildReport& r, const Context&) {
+  std::vector<std::vector<std::string>> rows;
+  if (r.reused) {
+    return fmt::format("Existing artifact found: {}\n  {}; --rebuild builds all the same\n", to_utf8(r.final_artifact),
+                       r.reason);
+  }
+  for (const StageRecord& stage : r.manifest.stages) {
+    rows.push_back({stage.name, stage.completed ? fmt::format("{:.2f} s", stage.elapsed_seconds.value_or(0))
+                                                : "skipped: " + stage.reason.value_or("")});
+  }
+  return fmt::format("Build complete in {:.2f}s\n{}Final artifact: {} ({})\nBuild config: {}\n", r.elapsed_seconds,
+                     columns(rows), to_utf8(r.final_artifact), bytes_text(r.bytes), to_utf8(r.config_path));
+}
+
+}  // namespace
+
+Command build_command() {
+  return define<BuildOptions, BuildReport>({
+      .name = "build",
+      .group = "Build",
+      .summary = "Make a folder with a checked model, its config and its manifest",
+      .details = "A folder that a build has made is built again only if the source, the config, the target or winml "
+                 "itself has "
+                 "changed, or an artefact has; the reason is printed. Whatever interrupts a build, the folder has the "
+                 "old artefacts "
+                 "or the new ones.",
+      .examples = {{"winml build -m samples/digits-vit -o out", "A checkpoint"},
+                   {"winml build -m model.onnx -o out", "An ONNX file"},
+                   {"winml build -c config.json -m DIR -o out", "With a config that `winml config` wrote"}},
+      .formats = {"text", "json"},
+      .options = describe,
+      .run = run,
+      .text = text,
+      .json = to_json,
+  });
+}
+
+}  // namespace mk::cli
