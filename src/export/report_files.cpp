@@ -59,6 +59,12 @@ bool is_number(const std::string& text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
+// The tagged modules as a tree, and in the order in which they run: a module, then what is in it.
+struct ModuleTree {
+  std::vector<const ModuleRecord*> order;
+  std::map<const ModuleRecord*, std::vector<const ModuleRecord*>> children;
+};
+
 using ModulesByPath = std::map<std::string_view, const ModuleRecord*>;
 
 // The tagged module that holds a module: the nearest path above its own that has one.
@@ -72,41 +78,51 @@ const ModuleRecord* parent_of(const ModulesByPath& by_path, const ModuleRecord& 
   return nullptr;
 }
 
-Json module_tree(const std::vector<const ModuleRecord*>& tagged) {
-  std::map<const ModuleRecord*, std::vector<const ModuleRecord*>> children;
-  std::map<const ModuleRecord*, std::size_t> order;
+ModuleTree module_tree(const ExportedGraph& exported) {
+  ModuleTree tree;
   ModulesByPath by_path;
-  for (const ModuleRecord* module : tagged) by_path.emplace(module->path, module);
-  for (const ModuleRecord* module : tagged) {
-    order.emplace(module, order.size());
-    if (const ModuleRecord* parent = parent_of(by_path, *module)) children[parent].push_back(module);
+  std::vector<const ModuleRecord*> tagged;
+  for (const ModuleRecord& module : exported.built.modules) {
+    if (module.plain && !module.path.empty()) continue;
+    by_path.emplace(module.path, &module);
+    tagged.push_back(&module);
   }
+  std::vector<const ModuleRecord*> pending;
+  for (const ModuleRecord* module : tagged) {
+    const ModuleRecord* parent = parent_of(by_path, *module);
+    (parent ? tree.children[parent] : pending).push_back(module);
+  }
+  std::ranges::reverse(pending);
+  while (!pending.empty()) {
+    const ModuleRecord* module = pending.back();
+    pending.pop_back();
+    tree.order.push_back(module);
+    const auto& inner = tree.children[module];
+    pending.insert(pending.end(), inner.rbegin(), inner.rend());
+  }
+  return tree;
+}
+
+Json modules_json(const ModuleTree& tree) {
+  std::map<const ModuleRecord*, std::size_t> order;
+  for (const ModuleRecord* module : tree.order) order.emplace(module, order.size());
   const auto describe = [&](const auto& self, const ModuleRecord& module) -> Json {
     Json json{{"class_name", module.class_name},
               {"traced_tag", module.tag},
               {"scope", module.path},
               {"execution_order", order.at(&module)}};
-    for (const ModuleRecord* child : children[&module]) {
+    const auto& inner = tree.children.at(&module);
+    for (const ModuleRecord* child : inner) {
       const std::string local = local_name(child->path);
       std::string key = child->class_name;
-      const bool shared = std::ranges::count_if(children[&module], [&](const ModuleRecord* m) {
-                            return m->class_name == child->class_name;
-                          }) > 1;
+      const bool shared = std::ranges::count(inner, child->class_name, &ModuleRecord::class_name) > 1;
       if (is_number(local) || shared) key += "." + local;
       if (json.contains("children") && json["children"].contains(key)) key = child->class_name + "." + child->path;
       json["children"][key] = self(self, *child);
     }
     return json;
   };
-  return tagged.empty() ? Json::object() : describe(describe, *tagged.front());
-}
-
-std::vector<const ModuleRecord*> tagged_modules(const ExportedGraph& exported) {
-  std::vector<const ModuleRecord*> result;
-  for (const ModuleRecord& module : exported.built.modules) {
-    if (!module.plain || module.path.empty()) result.push_back(&module);
-  }
-  return result;
+  return tree.order.empty() ? Json::object() : describe(describe, *tree.order.front());
 }
 
 Json described_inputs(const ExportPlan& plan) {
@@ -157,7 +173,8 @@ void write_tree(std::string& text, const std::vector<const ModuleRecord*>& tagge
 
 Json metadata_report(const ExportedGraph& exported, const ReportFacts& facts) {
   const TagCounts counts = count_tags(exported);
-  const auto tagged = tagged_modules(exported);
+  const ModuleTree tree = module_tree(exported);
+  const std::vector<const ModuleRecord*>& tagged = tree.order;
   const std::size_t modules = exported.built.modules.size();
   const std::string& class_name = exported.plan.head.class_name;
   const Model& model = *exported.built.model;
@@ -182,7 +199,7 @@ Json metadata_report(const ExportedGraph& exported, const ReportFacts& facts) {
                      {"model_type", exported.plan.head.model_type},
                      {"task", exported.plan.head.task},
                      {"inputs", described_inputs(exported.plan)}};
-  json["modules"] = module_tree(tagged);
+  json["modules"] = modules_json(tree);
   Json& nodes = json["nodes"] = Json::object();
   for_each_node(*model.graph, [&](const Node& node) { nodes[node.name] = tag_of(node); });
 
@@ -248,7 +265,8 @@ Json metadata_report(const ExportedGraph& exported, const ReportFacts& facts) {
 
 std::string markdown_report(const ExportedGraph& exported, const ReportFacts& facts) {
   const TagCounts counts = count_tags(exported);
-  const auto tagged = tagged_modules(exported);
+  const ModuleTree tree = module_tree(exported);
+  const std::vector<const ModuleRecord*>& tagged = tree.order;
   const Model& model = *exported.built.model;
   std::string text = "# HTP ONNX Export Report\n\n";
   text += fmt::format(
