@@ -7,9 +7,12 @@
 #include <utility>
 #include <vector>
 
+#include "base/json_fwd.h"
 #include "base/path.h"
 #include "base/system.h"
+#include "runtime/ep_devices.h"
 #include "runtime/locate.h"
+#include "winml/command.h"
 
 namespace mk::cli {
 
@@ -30,11 +33,11 @@ struct ProviderEntry {
   std::string provider;  // "CPUExecutionProvider"
   std::string source_kind = "BuiltinSource";
   std::string source_tag = "bundled";
-  std::string status = "primary";
-  std::optional<Path> library;  // null for built-in ones
+  std::string status = "primary";  // primary, shadowed, incompatible, failed
+  std::string problem;             // of the last two
+  std::optional<Path> library;     // null for built-in ones
   std::string version;
   std::vector<ProviderDevice> devices;
-  std::string problem;  // of a plugin that failed
 };
 
 struct RuntimeFinding {
@@ -55,5 +58,13 @@ struct SystemReport {
   std::vector<DeviceRow> devices;
   std::vector<ProviderEntry> providers;
 };
+
+// NPUs, GPUs, then the processor.
+std::vector<DeviceRow> find_devices(const MachineInfo& machine);
+// Built-in providers, then those of plugins. The plugins are loaded to know what they offer.
+std::vector<ProviderEntry> find_providers(const Runtime& runtime, EpDevices& plugins, const MachineInfo& machine);
+
+Json to_json(const SystemReport& report);
+std::string to_text(const SystemReport& report, const Context& context);
 
 }  // namespace mk::cli

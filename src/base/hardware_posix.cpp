@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <array>
+#include <filesystem>
 #include <utility>
 
 #include "base/file.h"
@@ -18,7 +20,54 @@ constexpr std::array<std::pair<const char*, const char*>, 6> pci_vendors{{{"0x80
 constexpr std::array<std::pair<const char*, const char*>, 4> cpu_vendors{
     {{"intel", "Intel"}, {"amd", "AMD"}, {"qualcomm", "Qualcomm"}, {"nvidia", "NVIDIA"}}};
 
+std::string first_line(const Path& file) {
+  auto text = read_text(file);
+  if (!text) return {};
+  text->erase(std::min(text->size(), text->find('\n')));
+  return std::move(*text);
+}
+
+std::string vendor_of(std::string_view number) {
+  for (const auto& [known, vendor] : pci_vendors)
+    if (number == known) return vendor;
+  return {};
+}
+
+// "Model: <tab> NVIDIA H200" of the driver's file.
+std::string nvidia_model(const Path& folder) {
+  const auto text = read_text(folder / "information");
+  constexpr std::string_view label = "Model:";
+  if (!text || !text->starts_with(label)) return {};
+  std::string line = text->substr(label.size(), text->find('\n') - label.size());
+  line.erase(0, line.find_first_not_of(" \t"));
+  return line;
+}
+
 }  // namespace
+
+std::vector<Accelerator> accelerators(const Path& pci, const Path& nvidia) {
+  std::vector<Accelerator> found;
+  const auto names = list_folder(pci);
+  if (!names) return found;
+  for (const Path& name : *names) {
+    const Path device = pci / name.filename();
+    // PCI class codes: 03 is a display controller, 12 a processing accelerator.
+    const std::string code = first_line(device / "class");
+    if (!code.starts_with("0x03") && !code.starts_with("0x12")) continue;
+    const std::string vendor_id = first_line(device / "vendor"), device_id = first_line(device / "device");
+    Accelerator accelerator{.kind = code.starts_with("0x12") ? Accelerator::Kind::npu : Accelerator::Kind::gpu,
+                            .vendor = vendor_of(vendor_id)};
+    std::error_code ignored;
+    accelerator.driver = std::filesystem::read_symlink(device / "driver", ignored).filename().string();
+    accelerator.name = nvidia_model(nvidia / name.filename());
+    if (accelerator.name.empty() && vendor_id.size() > 2 && device_id.size() > 2) {
+      accelerator.name = (accelerator.vendor.empty() ? "" : accelerator.vendor + " ") + vendor_id.substr(2) + ":" +
+                         device_id.substr(2);
+    }
+    found.push_back(std::move(accelerator));
+  }
+  return found;
+}
 
 std::set<std::string> hardware_vendors() {
   std::set<std::string> found;

@@ -106,13 +106,17 @@ Result<std::optional<std::string>> loader_says(const JsonView& overrides, std::s
   return value;
 }
 
-// Overrides without their export section, which the plan has taken in already.
+// Overrides without what the plan has taken in already: the export section, task and class.
 Result<BuildConfig> with_overrides(BuildConfig config, const GenerateRequest& request, const QuantIdentity& identity,
                                    Progress& progress) {
   const JsonView overrides = overrides_of(request);
   if (!overrides.is_object()) return tl::make_unexpected(overrides.expected("an object"));
   Json rest = overrides.json();
   rest.erase("export");
+  if (rest.contains("loader") && rest["loader"].is_object()) {
+    rest["loader"].erase("task");
+    rest["loader"].erase("model_class");
+  }
   if (overrides.at("quant").is_object() && !config.quant) {
     config.quant.emplace();
     config.quant->task = identity.task;
@@ -192,7 +196,8 @@ Result<BuildConfig> generate_onnx_config(const ModelSummary& graph, const Genera
                                          Progress& progress) {
   BuildConfig config;
   config.exporting.reset();
-  config.loader.task = request.task;
+  MK_TRY(const auto file_task, loader_says(overrides_of(request), "task"));
+  config.loader.task = request.task ? request.task : file_task;
   config.skip_optimize = graph.quantized && !graph.compiled;
 
   GenerateRequest asked = request;
