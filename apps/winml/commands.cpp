@@ -14,6 +14,7 @@ Command build_command();
 Command completion_command();
 Command config_command();
 Command docs_command();
+Command eval_command();
 Command export_command();
 Command inspect_command();
 Command perf_command();
@@ -28,6 +29,7 @@ constexpr std::array commands{
     &config_command,
     &export_command,
     &perf_command,
+    &eval_command,
     &inspect_command,
     &sys_command,
     &completion_command,

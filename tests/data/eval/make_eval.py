@@ -17,11 +17,11 @@ weights[0, [0, 3, 4, 5, 6]] = [1, .9, .8, .7, .6]
 weights[1, 1] = weights[2, 2] = 1
 
 
-def model(name, batch, kind=TensorProto.FLOAT):
+def model(name, batch, kind=TensorProto.FLOAT, more=0):
     cast = [helper.make_node("Cast", ["pixel_values"], ["x"], to=TensorProto.FLOAT)]
     nodes = cast + [helper.make_node("ReduceMean", ["x"], ["mean"], axes=[2, 3], keepdims=0), helper.make_node("MatMul", ["mean", "weights"], ["logits"])]
     graph = helper.make_graph(nodes, "colours", [helper.make_tensor_value_info("pixel_values", kind, [batch, 3, 4, 4])],
-                              [helper.make_tensor_value_info("logits", TensorProto.FLOAT, [batch, 7])], [onnx.numpy_helper.from_array(weights, "weights")])
+                              [helper.make_tensor_value_info("logits", TensorProto.FLOAT, [batch, 7])], [onnx.numpy_helper.from_array(weights + np.float32(more), "weights")])
     folder = out / name
     folder.mkdir(exist_ok=True)
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), folder / "model.onnx")
@@ -30,7 +30,7 @@ def model(name, batch, kind=TensorProto.FLOAT):
     (folder / "preprocessor_config.json").write_text(json.dumps({"image_processor_type": "ViTImageProcessor", "size": {"height": 4, "width": 4}, "do_normalize": False}, indent=2) + "\n")
 
 
-model("free", "batch"); model("fixed", 3); model("half", "batch", TensorProto.FLOAT16)
+model("free", "batch"); model("fixed", 3); model("half", "batch", TensorProto.FLOAT16); model("other", "batch", more=0.01)
 red, green, blue = (255, 0, 0), (0, 255, 0), (0, 0, 255)
 pictures = {"red": [red, (200, 40, 30), green], "green": [green, red], "BLUE": [blue, green]}  # names differ in case from the model's
 for split, content in {"test": pictures, "train": {"red": [red], "green": [green], "BLUE": [blue]}}.items():
