@@ -38,6 +38,7 @@ Attribute Attribute::clone() const {
           copy.value = payload ? mk::clone(*payload) : nullptr;
         } else if constexpr (std::is_same_v<Alternative, std::vector<std::unique_ptr<Graph>>>) {
           std::vector<std::unique_ptr<Graph>> graphs;
+          graphs.reserve(payload.size());
           for (const auto& graph : payload) graphs.push_back(mk::clone(*graph));
           copy.value = std::move(graphs);
         } else {

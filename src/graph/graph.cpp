@@ -137,8 +137,8 @@ Node* Graph::add_node(std::string op_type, std::vector<Value*> inputs, std::vect
   return node;
 }
 
-Value* Graph::add_op(std::string op_type, std::vector<Value*> inputs, std::string output_name, Node* before) {
-  Value* output = add_value(unique_name(output_name.empty() ? op_type : output_name));
+Value* Graph::add_op(std::string op_type, std::vector<Value*> inputs, std::string_view output_name, Node* before) {
+  Value* output = add_value(unique_name(output_name.empty() ? std::string_view(op_type) : output_name));
   add_node(std::move(op_type), std::move(inputs), {output}, before);
   return output;
 }

@@ -142,7 +142,7 @@ class Node {
   void erase_attribute(std::string_view name);
   std::int64_t integer(std::string_view name, std::int64_t otherwise) const;
   float real(std::string_view name, float otherwise) const;
-  std::string string(std::string_view name, std::string otherwise) const;
+  std::string string(std::string_view name, std::string_view otherwise) const;
   const std::vector<std::int64_t>* integers(std::string_view name) const;  // null where there is none
   std::vector<Graph*> subgraphs() const;
   // "name", or "op_type -> first output" where it has none: what messages call it.
@@ -211,7 +211,7 @@ class Graph {
   // A node with its outputs already made as values (null: absent). Appended, or put before another node.
   Node* add_node(std::string op_type, std::vector<Value*> inputs, std::vector<Value*> outputs, Node* before = nullptr);
   // The usual case: one new output, named `output_name` (made unique).
-  Value* add_op(std::string op_type, std::vector<Value*> inputs, std::string output_name, Node* before = nullptr);
+  Value* add_op(std::string op_type, std::vector<Value*> inputs, std::string_view output_name, Node* before = nullptr);
   void move_before(Node* node, Node* before);
 
   // Every use of `from` (graph outputs only where `outputs` says so: they then have the name of `to`) becomes a use of

@@ -79,10 +79,10 @@ float Node::real(std::string_view wanted, float otherwise) const {
   return value ? *value : otherwise;
 }
 
-std::string Node::string(std::string_view wanted, std::string otherwise) const {
+std::string Node::string(std::string_view wanted, std::string_view otherwise) const {
   const Attribute* found = attribute(wanted);
   const auto* value = found ? std::get_if<std::string>(&found->value) : nullptr;
-  return value ? *value : otherwise;
+  return value ? *value : std::string(otherwise);
 }
 
 const std::vector<std::int64_t>* Node::integers(std::string_view wanted) const {

@@ -33,10 +33,10 @@ Status WireReader::status() const {
   return {};
 }
 
-void WireReader::set_error(std::string message, std::string where, std::string hint) {
+void WireReader::set_error(std::string message, std::string_view where, std::string hint) {
   std::string place = file_ ? to_utf8(file_->path()) + ", byte " : std::string("byte ");
   place += std::to_string(position());
-  if (!where.empty()) place += ", " + where;
+  if (!where.empty()) place.append(", ").append(where);
   set_error(Error{ErrorCode::malformed, std::move(message), std::move(place), std::move(hint)});
 }
 

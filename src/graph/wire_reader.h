@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "base/file.h"
 #include "base/result.h"
@@ -38,7 +39,7 @@ class WireReader {
   std::uint64_t position() const { return window_start_ + static_cast<std::uint64_t>(cursor_ - window_); }
   std::uint64_t size() const { return size_; }
   // malformed at the present byte, unless there is an error already. `where` names the node or tensor.
-  void set_error(std::string message, std::string where = {}, std::string hint = {});
+  void set_error(std::string message, std::string_view where = {}, std::string hint = {});
   void set_error(Error error);
 
   // Calls `visit(const WireField&)` for each field of the whole input.
