@@ -47,11 +47,11 @@ bool ConfigReader::boolean(std::string_view key, bool otherwise) {
   return keep(config_.boolean(key, otherwise), otherwise);
 }
 
-std::string ConfigReader::string(std::string_view key, std::string otherwise) {
+std::string ConfigReader::string(std::string_view key, const std::string& otherwise) {
   return keep(config_.string(key, otherwise), otherwise);
 }
 
-std::vector<std::int64_t> ConfigReader::sizes(std::string_view key, std::vector<std::int64_t> otherwise) {
+std::vector<std::int64_t> ConfigReader::sizes(std::string_view key, const std::vector<std::int64_t>& otherwise) {
   std::vector<std::int64_t> values = keep(config_.integers(key, otherwise), otherwise);
   if (values.size() > 10'000) fail(ErrorCode::malformed, fmt::format("{} has {} values", key, values.size()));
   for (std::int64_t& value : values) value = within(key, value, 1, std::numeric_limits<std::int32_t>::max());

@@ -24,8 +24,8 @@ class ConfigReader {
   std::int64_t count(std::string_view key, std::int64_t otherwise);
   double number(std::string_view key, double otherwise);
   bool boolean(std::string_view key, bool otherwise);
-  std::string string(std::string_view key, std::string otherwise);
-  std::vector<std::int64_t> sizes(std::string_view key, std::vector<std::int64_t> otherwise);
+  std::string string(std::string_view key, const std::string& otherwise);
+  std::vector<std::int64_t> sizes(std::string_view key, const std::vector<std::int64_t>& otherwise);
   std::array<std::int64_t, 2> pair(std::string_view key, std::int64_t otherwise);  // height, width; one number is both
   std::int64_t num_labels();
   // pruned_heads: how many heads of each layer were taken out.

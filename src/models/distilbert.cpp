@@ -28,7 +28,7 @@ struct DistilBertConfig {
   std::int64_t n_layers = 6;
   std::int64_t n_heads = 12;
   std::int64_t dim = 768;
-  std::int64_t hidden_dim = 4 * 768;
+  std::int64_t hidden_dim = 3072;
   std::int64_t num_labels = 2;
   std::string activation = "gelu";
   bool sinusoidal_pos_embds = false;

@@ -38,7 +38,7 @@ Value skew(const Scope& s, Value scores, Value x) {
   Builder& b = s.builder();
   const Dim rows = x.dim(2);
   const Shape leading{x.dim(0), x.dim(1)};
-  const auto sized = [&](Dim third, Dim fourth) { return Shape{leading[0], leading[1], third, fourth}; };
+  const auto sized = [&](const Dim& third, const Dim& fourth) { return Shape{leading[0], leading[1], third, fourth}; };
   const Dim twice = rows.is_known() ? Dim::known(2 * rows.value) : Dim{};
   const Dim distances = scores.dim(3);
   const Value length = size(s, x, 2);

@@ -53,8 +53,8 @@ void Scope::tie(std::string_view name, std::string_view original) const {
   builder_->weights().tie(full_name(name), full_name(original));
 }
 
-void Scope::declare(std::string_view name, Bytes float32_values) const {
-  builder_->weights().declare(full_name(name), std::move(float32_values));
+void Scope::declare(std::string_view name, const Bytes& float32_values) const {
+  builder_->weights().declare(full_name(name), float32_values);
 }
 
 const Parameter& Scope::parameter(std::string_view name, std::vector<std::int64_t> dims) const {

@@ -78,7 +78,7 @@ class Scope {
   void tie(std::string_view name, std::string_view original) const;
 
   // Says what the parameter `name` of this module is where the checkpoint does not have it.
-  void declare(std::string_view name, Bytes float32_values) const;
+  void declare(std::string_view name, const Bytes& float32_values) const;
 
   // A parameter of this module, under the name it has in the model.
   const Parameter& parameter(std::string_view name, std::vector<std::int64_t> dims) const;

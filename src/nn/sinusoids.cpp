@@ -10,7 +10,8 @@ Bytes interleaved_sinusoids(std::int64_t rows, std::int64_t width) {
     std::byte* to = out.data();
     for (std::int64_t row = 0; row < rows; ++row) {
       for (std::int64_t column = 0; column < width; ++column, to += sizeof(float)) {
-        const double pair = static_cast<double>(2 * (column / 2)) / static_cast<double>(width);
+        const std::int64_t even = column - column % 2;
+        const double pair = static_cast<double>(even) / static_cast<double>(width);
         const double angle = static_cast<double>(row) / std::pow(10000.0, pair);
         const auto value = static_cast<float>(column % 2 == 0 ? std::sin(angle) : std::cos(angle));
         std::memcpy(to, &value, sizeof value);

@@ -125,8 +125,8 @@ void Weights::tie(std::string_view name, std::string_view original) {
   if (const Tensor* copy = find(name)) used_.insert(copy);
 }
 
-void Weights::declare(std::string_view name, Bytes float32_values) {
-  declared_.try_emplace(std::string(name), std::move(float32_values));
+void Weights::declare(std::string_view name, const Bytes& float32_values) {
+  declared_.try_emplace(std::string(name), float32_values);
 }
 
 Status Weights::status() const {
@@ -156,10 +156,11 @@ std::optional<Weights::Mismatch> Weights::first_mismatch() const {
 
 std::vector<std::string> Weights::unused() const {
   std::vector<std::string> names;
-  for (const auto& [name, tensor] : checkpoint_.tensors()) {
+  for (const auto& entry : checkpoint_.tensors()) {
+    const std::string& name = entry.first;
     const bool buffer = std::any_of(known_buffers.begin(), known_buffers.end(),
                                     [&](std::string_view ending) { return name.ends_with(ending); });
-    if (!buffer && !used_.contains(&tensor)) names.push_back(name);
+    if (!buffer && !used_.contains(&entry.second)) names.push_back(name);
   }
   return names;
 }

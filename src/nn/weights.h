@@ -47,7 +47,7 @@ class Weights {
   bool is_tied(const std::string& name) const { return originals_.contains(name); }
 
   // What `name` is where the checkpoint does not have it: a computed constant, as float32.
-  void declare(std::string_view name, Bytes float32_values);
+  void declare(std::string_view name, const Bytes& float32_values);
 
   // malformed, naming the first tensor that is missing or misshapen, and how many more there are.
   Status status() const;
