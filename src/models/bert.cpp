@@ -40,7 +40,7 @@ BertConfig BertConfig::read(const Family& family, ConfigReader& fields) {
   c.position_embedding_type = fields.string("position_embedding_type", c.position_embedding_type);
   c.layer_norm_eps = fields.number("layer_norm_eps", c.layer_norm_eps);
   c.tie_word_embeddings = fields.boolean("tie_word_embeddings", c.tie_word_embeddings);
-  c.pruned_heads = fields.pruned_heads();
+  c.pruned_heads = fields.pruned_heads(c.num_attention_heads);
   c.positions = first_positions;
   if (c.hidden_size % c.num_attention_heads != 0)
     fields.fail(ErrorCode::malformed, fmt::format("hidden_size {} is not a multiple of num_attention_heads {}",

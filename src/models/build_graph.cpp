@@ -35,6 +35,17 @@ Status check_options(const BuildOptions& options, DataType float_type) {
   }
 }
 
+// More elements than any memory has, so that sizes computed from it stay within int64.
+bool is_too_large(const Shape& shape) {
+  constexpr std::int64_t most = std::int64_t{1} << 40;
+  std::int64_t elements = 1;
+  for (const Dim& dim : shape) {
+    if (dim.value > most / elements) return true;
+    if (dim.value > 0) elements *= dim.value;
+  }
+  return false;
+}
+
 Status add_inputs(nn::Builder& builder, const nn::Scope& root, HeadContext& context,
                   std::span<const InputSpec> inputs) {
   const auto& known = context.family.inputs;
@@ -44,6 +55,8 @@ Status add_inputs(nn::Builder& builder, const nn::Scope& root, HeadContext& cont
                   fmt::format("Its inputs are {}", fmt::join(known, ", ")));
     if (context.inputs.contains(input.name))
       return fail(ErrorCode::usage, fmt::format("the input {} is there twice", input.name));
+    if (is_too_large(input.shape))
+      return fail(ErrorCode::usage, fmt::format("the input {} is too large: {}", input.name, to_string(input.shape)));
     for (const Dim& dim : input.shape)
       if (dim.value == 0 || (!dim.is_known() && !dim.is_symbolic()))
         return fail(ErrorCode::usage, fmt::format("the input {} has shape {}", input.name, to_string(input.shape)), "",
@@ -102,7 +115,7 @@ Result<BuiltGraph> build_graph(const ModelConfig& config, const HeadChoice& choi
   nn::Builder builder(*built.model->graph, weights,
                       {options.opset, options.hierarchy_tags, float_type, options.mask_value});
   const nn::Scope root = builder.root(choice.class_name);
-  HeadContext context{*found.family, ConfigReader(config), {}};
+  HeadContext context{*found.family, choice.task, ConfigReader(config), {}};
   MK_CHECK(add_inputs(builder, root, context, inputs));
 
   const models::Outputs outputs = found.head->build(root, context);

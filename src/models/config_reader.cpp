@@ -4,11 +4,18 @@
 
 #include <charconv>
 #include <limits>
+#include <numeric>
+#include <set>
 #include <utility>
 
 #include "base/json.h"
 
 namespace mk::models {
+namespace {
+
+constexpr std::int64_t most_layers = 10'000;  // what follows a number of layers is a loop
+
+}  // namespace
 
 template <typename T>
 T ConfigReader::keep(Result<T> result, T otherwise) {
@@ -36,7 +43,11 @@ std::int64_t ConfigReader::size(std::string_view key, std::int64_t otherwise) {
 }
 
 std::int64_t ConfigReader::count(std::string_view key, std::int64_t otherwise) {
-  return within(key, integer(key, otherwise), 0, 10'000);
+  return within(key, integer(key, otherwise), 0, most_layers);
+}
+
+std::int64_t ConfigReader::id(std::string_view key, std::int64_t otherwise) {
+  return within(key, integer(key, otherwise), 0, std::numeric_limits<std::int32_t>::max());
 }
 
 double ConfigReader::number(std::string_view key, double otherwise) {
@@ -53,9 +64,18 @@ std::string ConfigReader::string(std::string_view key, const std::string& otherw
 
 std::vector<std::int64_t> ConfigReader::sizes(std::string_view key, const std::vector<std::int64_t>& otherwise) {
   std::vector<std::int64_t> values = keep(config_.integers(key, otherwise), otherwise);
-  if (values.size() > 10'000) fail(ErrorCode::malformed, fmt::format("{} has {} values", key, values.size()));
+  if (values.empty() || values.size() > static_cast<std::size_t>(most_layers))
+    fail(ErrorCode::malformed, fmt::format("{} has {} values", key, values.size()));
   for (std::int64_t& value : values) value = within(key, value, 1, std::numeric_limits<std::int32_t>::max());
   return values;
+}
+
+std::vector<std::int64_t> ConfigReader::depths(std::string_view key, const std::vector<std::int64_t>& otherwise) {
+  std::vector<std::int64_t> values = sizes(key, otherwise);
+  const std::int64_t layers = std::accumulate(values.begin(), values.end(), std::int64_t{0});
+  if (layers <= most_layers) return values;
+  fail(ErrorCode::malformed, fmt::format("{} has {} layers, expected {} at most", key, layers, most_layers));
+  return otherwise;
 }
 
 std::array<std::int64_t, 2> ConfigReader::pair(std::string_view key, std::int64_t otherwise) {
@@ -68,7 +88,7 @@ std::int64_t ConfigReader::num_labels() {
   return within("num_labels", keep<std::int64_t>(config_.num_labels(), 2), 0, std::numeric_limits<std::int32_t>::max());
 }
 
-std::map<std::int64_t, std::int64_t> ConfigReader::pruned_heads() {
+std::map<std::int64_t, std::int64_t> ConfigReader::pruned_heads(std::int64_t heads) {
   std::map<std::int64_t, std::int64_t> pruned;
   if (!has("pruned_heads")) return pruned;
   const Json& layers = config_.json().at("pruned_heads");
@@ -76,14 +96,19 @@ std::map<std::int64_t, std::int64_t> ConfigReader::pruned_heads() {
     fail(ErrorCode::malformed, "pruned_heads is not an object of layers");
     return pruned;
   }
-  for (const auto& [layer, heads] : layers.items()) {
+  for (const auto& [layer, list] : layers.items()) {
     std::int64_t index = 0;
     const auto [end, error] = std::from_chars(layer.data(), layer.data() + layer.size(), index);
-    if (error != std::errc() || end != layer.data() + layer.size() || !heads.is_array()) {
+    if (error != std::errc() || end != layer.data() + layer.size() || !list.is_array()) {
       fail(ErrorCode::malformed, fmt::format("pruned_heads has \"{}\", expected a layer with a list of heads", layer));
       return pruned;
     }
-    pruned[index] = static_cast<std::int64_t>(heads.size());
+    const std::set<Json> different(list.begin(), list.end());
+    pruned[index] = static_cast<std::int64_t>(different.size());
+    if (pruned[index] >= heads) {
+      fail(ErrorCode::malformed, fmt::format("pruned_heads leaves layer {} no head of its {}", index, heads));
+      pruned[index] = 0;
+    }
   }
   return pruned;
 }

@@ -22,14 +22,18 @@ class ConfigReader {
   std::int64_t size(std::string_view key, std::int64_t otherwise);
   // A number of layers: malformed below 0 or above 10,000.
   std::int64_t count(std::string_view key, std::int64_t otherwise);
+  // The id of a token: malformed below 0 or above 2^31 - 1.
+  std::int64_t id(std::string_view key, std::int64_t otherwise);
   double number(std::string_view key, double otherwise);
   bool boolean(std::string_view key, bool otherwise);
   std::string string(std::string_view key, const std::string& otherwise);
+  // Numbers of layers of one or more stages, each 1 or more, together 10,000 at most.
+  std::vector<std::int64_t> depths(std::string_view key, const std::vector<std::int64_t>& otherwise);
   std::vector<std::int64_t> sizes(std::string_view key, const std::vector<std::int64_t>& otherwise);
   std::array<std::int64_t, 2> pair(std::string_view key, std::int64_t otherwise);  // height, width; one number is both
   std::int64_t num_labels();
-  // pruned_heads: how many heads of each layer were taken out.
-  std::map<std::int64_t, std::int64_t> pruned_heads();
+  // pruned_heads: how many of a layer's heads were taken out. malformed where none is left.
+  std::map<std::int64_t, std::int64_t> pruned_heads(std::int64_t heads);
 
   const ModelConfig& config() const { return config_; }
   bool has(std::string_view key) const { return config_.has(key); }

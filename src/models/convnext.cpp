@@ -38,7 +38,7 @@ struct ConvNextConfig {
     c.patch_size = fields.size("patch_size", c.patch_size);
     c.num_stages = fields.size("num_stages", c.num_stages);
     c.hidden_sizes = fields.sizes("hidden_sizes", c.hidden_sizes);
-    c.depths = fields.sizes("depths", c.depths);
+    c.depths = fields.depths("depths", c.depths);
     c.image_size = fields.size("image_size", c.image_size);
     c.num_labels = fields.num_labels();
     c.hidden_act = fields.string("hidden_act", c.hidden_act);

@@ -47,7 +47,7 @@ struct DistilBertConfig {
     c.activation = fields.string("activation", c.activation);
     c.sinusoidal_pos_embds = fields.boolean("sinusoidal_pos_embds", c.sinusoidal_pos_embds);
     c.tie_word_embeddings = fields.boolean("tie_word_embeddings", c.tie_word_embeddings);
-    c.pruned_heads = fields.pruned_heads();
+    c.pruned_heads = fields.pruned_heads(c.n_heads);
     if (c.dim % c.n_heads != 0)
       fields.fail(ErrorCode::malformed, fmt::format("dim {} is not a multiple of n_heads {}", c.dim, c.n_heads));
     return c;

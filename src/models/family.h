@@ -22,6 +22,7 @@ struct Family;
 // What a head is built from.
 struct HeadContext {
   const Family& family;
+  std::string_view task;
   ConfigReader config;
   std::map<std::string, Value, std::less<>> inputs;
 

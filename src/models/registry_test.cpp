@@ -120,6 +120,8 @@ TEST(RegistryTest, ConfigurationsThatCannotBeAreRefused) {
            R"({"model_type": "bert", "num_hidden_layers": 1000000000})",
            R"({"model_type": "bert", "hidden_size": "768"})",
            R"({"model_type": "bert", "pruned_heads": {"zero": [1]}})",
+           R"({"model_type": "bert", "num_attention_heads": 2, "pruned_heads": {"0": [0, 1, 0]}})",
+           R"({"model_type": "roberta", "pad_token_id": -9223372036854775808})",
            R"({"model_type": "roberta", "max_position_embeddings": 2})",
            R"({"model_type": "distilbert", "dim": 31})",
        }) {
@@ -130,6 +132,7 @@ TEST(RegistryTest, ConfigurationsThatCannotBeAreRefused) {
   for (const char* text : {
            R"({"model_type": "resnet", "layer_type": "wide"})",
            R"({"model_type": "resnet", "depths": [1, 2]})",
+           R"({"model_type": "resnet", "depths": [1, 2147483647, 1, 1]})",
            R"({"model_type": "convnext", "num_stages": 3})",
            R"({"model_type": "vit", "image_size": 0})",
        })
@@ -138,6 +141,57 @@ TEST(RegistryTest, ConfigurationsThatCannotBeAreRefused) {
       inputs_of(R"({"model_type": "bert", "is_decoder": true})", "fill-mask");
   ASSERT_FALSE(decoder);
   EXPECT_EQ(decoder.error().code, ErrorCode::unsupported);
+}
+
+// A checkpoint without tensors is enough for what is said of inputs.
+std::string refusal(const std::string& text, std::string_view task, const std::vector<InputSpec>& inputs,
+                    const BuildOptions& options = {}) {
+  const ModelConfig config = config_of(text);
+  const Result<HeadChoice> choice = choose_head(config, task);
+  const Result<BuiltGraph> built = build_graph(config, *choice, Checkpoint(), inputs, options);
+  EXPECT_FALSE(built);
+  return built ? "" : std::string(name_of(built.error().code)) + ": " + built.error().message;
+}
+
+InputSpec spec(const std::string& name, DataType type, Shape shape) { return {name, type, std::move(shape), {}}; }
+
+TEST(RegistryTest, InputsThatAGraphCannotTakeAreRefused) {
+  const std::string bert = R"({"model_type": "bert"})", vit = R"({"model_type": "vit"})";
+  const InputSpec ids = spec("input_ids", DataType::int64, static_shape({2, 8}));
+  EXPECT_EQ(refusal(bert, "fill-mask", {}), "usage: BertForMaskedLM needs input_ids among its inputs");
+  EXPECT_EQ(refusal(bert, "fill-mask", {ids, spec("pixel_values", DataType::float32, static_shape({1}))}),
+            "usage: BertForMaskedLM has no input pixel_values");
+  EXPECT_EQ(refusal(bert, "fill-mask", {ids, ids}), "usage: the input input_ids is there twice");
+  EXPECT_EQ(refusal(bert, "fill-mask", {ids, spec("attention_mask", DataType::int64, static_shape({2, 9}))}),
+            "usage: attention_mask has shape [2, 9], expected that of input_ids, [2, 8]");
+  EXPECT_EQ(refusal(bert, "fill-mask", {spec("input_ids", DataType::float32, static_shape({2, 8}))}),
+            "usage: input_ids is float32, expected int32 or int64");
+  EXPECT_EQ(refusal(bert, "multiple-choice", {ids}),
+            "usage: input_ids has shape [2, 8], expected [batch, choices, sequence]");
+  EXPECT_EQ(refusal(bert, "fill-mask", {spec("input_ids", DataType::int64, static_shape({2, 0}))}),
+            "usage: the input input_ids has shape [2, 0]");
+  EXPECT_EQ(refusal(bert, "fill-mask", {spec("input_ids", DataType::int64, static_shape({2, INT64_MAX}))}),
+            "usage: the input input_ids is too large: [2, 9223372036854775807]");
+  EXPECT_EQ(refusal(bert, "fill-mask", {spec("input_ids", DataType::int64, static_shape({1, 513}))}),
+            "usage: a length of 513 is beyond the model's 512 positions");
+  EXPECT_EQ(
+      refusal(vit, "image-classification", {spec("pixel_values", DataType::float32, static_shape({1, 3, 224, 448}))}),
+      "usage: pixel_values has a picture of 224 x 448, and the model takes 224 x 224 only (height x width)");
+  EXPECT_EQ(refusal(vit, "image-classification",
+                    {spec("pixel_values", DataType::float32,
+                          {Dim::known(1), Dim::known(3), Dim::symbolic("height"), Dim::known(224)})}),
+            "usage: pixel_values has a picture of height x 224, and the model takes 224 x 224 only (height x width)");
+  EXPECT_EQ(
+      refusal(vit, "image-classification", {spec("pixel_values", DataType::float32, static_shape({1, 1, 224, 224}))}),
+      "usage: pixel_values has 1 channels, and the model takes 3");
+}
+
+TEST(RegistryTest, OptionsThatAGraphCannotHaveAreRefused) {
+  const std::string bert = R"({"model_type": "bert"})";
+  const InputSpec ids = spec("input_ids", DataType::int64, static_shape({2, 8}));
+  EXPECT_EQ(refusal(bert, "fill-mask", {ids}, {.opset = 12}), "usage: opset 12 is not one that can be exported");
+  EXPECT_EQ(refusal(bert, "fill-mask", {ids}, {.float_type = DataType::int8}),
+            "usage: weights cannot be exported as int8");
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ struct ResNetConfig {
     c.num_channels = fields.size("num_channels", c.num_channels);
     c.embedding_size = fields.size("embedding_size", c.embedding_size);
     c.hidden_sizes = fields.sizes("hidden_sizes", c.hidden_sizes);
-    c.depths = fields.sizes("depths", c.depths);
+    c.depths = fields.depths("depths", c.depths);
     c.num_labels = fields.num_labels();
     c.hidden_act = fields.string("hidden_act", c.hidden_act);
     c.downsample_in_first_stage = fields.boolean("downsample_in_first_stage", c.downsample_in_first_stage);
@@ -42,7 +42,7 @@ struct ResNetConfig {
     c.bottleneck = layer_type == "bottleneck";
     if (!c.bottleneck && layer_type != "basic")
       fields.fail(ErrorCode::malformed, fmt::format("layer_type is \"{}\", expected basic or bottleneck", layer_type));
-    if (c.depths.empty() || c.depths.size() != c.hidden_sizes.size())
+    if (c.depths.size() != c.hidden_sizes.size())
       fields.fail(ErrorCode::malformed,
                   fmt::format("depths has {} stages and hidden_sizes {}", c.depths.size(), c.hidden_sizes.size()));
     return c;

@@ -29,8 +29,7 @@ struct RobertaConfig : BertConfig {
     RobertaConfig c{BertConfig::read(family, fields)};
     if (family.stem == "Roberta") c.vocab_size = fields.size("vocab_size", 50265);
     c.positions = models::positions;
-    c.pad_token_id = fields.integer("pad_token_id", 1);
-    if (c.pad_token_id < 0) fields.fail(ErrorCode::malformed, "pad_token_id is negative");
+    c.pad_token_id = fields.id("pad_token_id", 1);
     return c;
   }
 };

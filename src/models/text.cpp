@@ -15,6 +15,12 @@ TextInputs TextInputs::read(const Scope& root, HeadContext& context) {
   TextInputs in{context.input("input_ids"), context.input("attention_mask"), context.input("token_type_ids"),
                 context.input("position_ids")};
   Builder& b = root.builder();
+  const int rank = context.task == "multiple-choice" ? 3 : 2;
+  if (in.input_ids && in.input_ids.rank() != rank)
+    b.fail({ErrorCode::usage,
+            fmt::format("input_ids has shape {}, expected {}", to_string(in.input_ids.shape()),
+                        rank == 3 ? "[batch, choices, sequence]" : "[batch, sequence]"),
+            "", ""});
   if (!in.input_ids)
     b.fail({ErrorCode::usage, fmt::format("{} needs input_ids among its inputs", root.module().class_name), "", ""});
   for (const Value& value : {in.input_ids, in.token_type_ids, in.position_ids})

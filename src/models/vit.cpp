@@ -29,7 +29,7 @@ ViTConfig ViTConfig::read(const Family& family, ConfigReader& fields) {
   c.hidden_act = fields.string("hidden_act", c.hidden_act);
   c.layer_norm_eps = fields.number("layer_norm_eps", c.layer_norm_eps);
   c.qkv_bias = fields.boolean("qkv_bias", c.qkv_bias);
-  c.pruned_heads = fields.pruned_heads();
+  c.pruned_heads = fields.pruned_heads(c.num_attention_heads);
   if (c.hidden_size % c.num_attention_heads != 0)
     fields.fail(ErrorCode::malformed, fmt::format("hidden_size {} is not a multiple of num_attention_heads {}",
                                                   c.hidden_size, c.num_attention_heads));

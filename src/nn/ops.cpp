@@ -53,6 +53,15 @@ Value constant(const Scope& s, Value like, double value) {
   return like ? s.builder().scalar(like.type(), value) : Value();
 }
 
+// Unknown where it is beyond int64: no tensor is that large.
+Dim product(const Dim& a, const Dim& b) {
+  if (a.value == 1) return b;
+  if (b.value == 1) return a;
+  if (!a.is_known() || !b.is_known()) return {};
+  if (b.value > 0 && a.value > INT64_MAX / b.value) return {};
+  return Dim::known(a.value * b.value);
+}
+
 int positive(int axis, Value x) { return axis < 0 ? axis + x.rank() : axis; }
 
 }  // namespace
@@ -140,13 +149,13 @@ Value transpose(const Scope& s, Value x, std::vector<std::int64_t> permutation) 
 Value reshape(const Scope& s, Value x, std::vector<std::int64_t> sizes) {
   if (!x) return {};
   // What the axes that are not kept multiply to: a number, times at most one axis of unknown size.
-  std::int64_t from = 1, to = 1;
+  Dim from = Dim::known(1), to = Dim::known(1);
   std::vector<Dim> unknown;
   for (int axis = 0; axis < x.rank(); ++axis) {
     const auto i = static_cast<std::size_t>(axis);
     if (i < sizes.size() && sizes[i] == keep) continue;
     if (x.dim(axis).is_known())
-      from *= x.dim(axis).value;
+      from = product(from, x.dim(axis));
     else
       unknown.push_back(x.dim(axis));
   }
@@ -155,15 +164,17 @@ Value reshape(const Scope& s, Value x, std::vector<std::int64_t> sizes) {
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     shape.push_back(sizes[i] == keep ? x.dim(static_cast<int>(i)) : Dim{sizes[i], {}, {}});
     if (sizes[i] == rest) open = i;
-    if (sizes[i] > 0) to *= sizes[i];
+    if (sizes[i] > 0) to = product(to, Dim::known(sizes[i]));
   }
-  if (unknown.empty() && (open == sizes.size() ? from != to : from % to != 0)) {
+  const bool fits = from.value > 0 && to.value > 0 &&
+                    (!unknown.empty() || (open == sizes.size() ? from == to : from.value % to.value == 0));
+  if (!fits) {
     misfit(s, "Reshape", x, s.builder().integers(sizes));
     return {};
   }
   if (open < sizes.size()) {
     if (unknown.empty())
-      shape[open] = Dim::known(from / to);
+      shape[open] = Dim::known(from.value / to.value);
     else
       shape[open] = unknown.size() == 1 && from == to ? unknown.front() : Dim{};
   }
@@ -175,12 +186,7 @@ Value flatten(const Scope& s, Value x, int axis) {
   Dim sides[2] = {Dim::known(1), Dim::known(1)};
   for (int i = 0; i < x.rank(); ++i) {
     Dim& side = sides[i < axis ? 0 : 1];
-    if (side.value == 1)
-      side = x.dim(i);
-    else if (side.is_known() && x.dim(i).is_known())
-      side.value *= x.dim(i).value;
-    else if (x.dim(i).value != 1)
-      side = Dim{};
+    side = product(side, x.dim(i));
   }
   return Op(s, "Flatten", {x}).with("axis", axis).out(x.type(), {sides[0], sides[1]});
 }
