@@ -1,5 +1,7 @@
 // The command as a process: what it prints where, and how it ends.
 
+#include <algorithm>
+
 #include "base/file.h"
 #include "base/json.h"
 #include "base/process.h"
@@ -192,6 +194,91 @@ TEST(Streams, AFullDiskBehindStdoutIsAnError) {
   ASSERT_OK(outcome);
   EXPECT_EQ(outcome->exit_code, 1);
   EXPECT_TRUE(outcome->err.starts_with("error: cannot write"));
+}
+
+std::string sample() { return to_utf8(testing::repository("samples/digits-vit")); }
+
+TEST(Inspect, ACheckpointHasTheKeysOfThePythonTool) {
+  const Json model = parsed(winml({"inspect", "-m", sample(), "-f", "json", "-H"}).out);
+  for (const char* key : {"model_id", "model_type", "architectures", "task", "task_source", "pipeline_tasks",
+                          "composite", "overall_support", "support_notes", "loader", "exporter", "winml", "cache",
+                          "hierarchy", "processor", "io_config"})
+    EXPECT_TRUE(model.contains(key)) << key;
+  EXPECT_EQ(model["task"], "image-classification");
+  EXPECT_EQ(model["task_source"], "tasks-manager");
+  EXPECT_EQ(model["exporter"]["input_tensors"][0]["shape_desc"], "[B, 3, 32, 32]");
+  EXPECT_EQ(model["winml"]["winml_class"], "WinMLModelForImageClassification");
+  EXPECT_EQ(model["hierarchy"]["root_class"], "ViTForImageClassification");
+  EXPECT_EQ(model["checkpoint"]["tensor_count"], 72);
+  EXPECT_EQ(model["hierarchy"]["total_parameters"].get<std::int64_t>() * 4,
+            model["checkpoint"]["bytes"].get<std::int64_t>());
+}
+
+TEST(Inspect, ListsTasksAndTensors) {
+  const std::string all = winml({"inspect", "--list-tasks"}).out;
+  EXPECT_EQ(std::ranges::count(all, '\n'), 40);
+  EXPECT_TRUE(all.starts_with("any-to-any\naudio-classification\n"));
+  EXPECT_EQ(winml({"inspect", "--list-tasks", "-m", sample()}).out, "image-classification\nimage-feature-extraction\n");
+  EXPECT_EQ(winml({"inspect", "--list-tasks", "--model-type", "nonsense"}).exit_code, 1);
+  EXPECT_NE(winml({"inspect", "-m", sample(), "--list-tensors"}).out.find("vit.embeddings.cls_token"),
+            std::string::npos);
+}
+
+TEST(Inspect, EndsAsTheTableOfExitCodesSays) {
+  EXPECT_EQ(winml({"inspect"}).exit_code, 2);
+  EXPECT_EQ(winml({"inspect", "-m", "./missing"}).exit_code, 2);
+  EXPECT_EQ(winml({"inspect", "-m", "missing.onnx"}).exit_code, 2);
+  EXPECT_EQ(winml({"inspect", "-m", sample(), "-t", "nonsense"}).exit_code, 2);
+  const testing::TemporaryFolder folder;
+  EXPECT_EQ(winml({"inspect", "-m", to_utf8(folder.write("x.onnx", "no model at all"))}).exit_code, 3);
+  folder.write("m/config.json", R"({"model_type": "bert", "hidden_size": "wide", "architectures": ["BertModel"]})");
+  EXPECT_EQ(winml({"inspect", "-m", to_utf8(folder / "m")}).exit_code, 3);
+  folder.write("n/config.json", R"({"model_type": "novel", "architectures": ["NovelModel"]})");
+  const ProcessOutcome novel = winml({"inspect", "-m", to_utf8(folder / "n"), "-f", "json"});
+  EXPECT_EQ(novel.exit_code, 0);
+  EXPECT_EQ(parsed(novel.out)["overall_support"], "unsupported");
+}
+
+TEST(Config, JsonGoesToStdoutOrToTheFileAndNowhereElse) {
+  const ProcessOutcome shown = winml({"config", "-m", sample()});
+  EXPECT_EQ(shown.exit_code, 0);
+  EXPECT_EQ(parsed(shown.out)["loader"]["model_type"], "vit");
+  EXPECT_NE(shown.err.find("auto-detected"), std::string::npos);
+
+  const testing::TemporaryFolder folder;
+  const std::string file = to_utf8(folder / "c.json");
+  const ProcessOutcome written = winml({"-q", "config", "-m", sample(), "-o", file});
+  EXPECT_EQ(written.exit_code, 0);
+  EXPECT_EQ(written.out + written.err, "");
+  ASSERT_OK_AND(const std::string text, read_text(folder / "c.json"));
+  EXPECT_EQ(text + "\n", shown.out);
+  const ProcessOutcome again = winml({"config", "-m", sample(), "-o", file});
+  EXPECT_EQ(again.exit_code, 1);
+  EXPECT_NE(again.err.find("--overwrite"), std::string::npos);
+  EXPECT_EQ(winml({"config", "-m", sample(), "-o", file, "--overwrite"}).exit_code, 0);
+}
+
+TEST(Config, UsageErrorsExitTwo) {
+  const testing::TemporaryFolder folder;
+  const std::string empty = to_utf8(folder.write("empty.json", ""));
+  const std::string list = to_utf8(folder.write("list.json", "[1]"));
+  for (const std::vector<std::string>& arguments :
+       std::vector<std::vector<std::string>>{{"config"},
+                                             {"config", "-m", sample(), "-p", "w9a3"},
+                                             {"config", "-m", sample(), "--ep", "qnn@pypi"},
+                                             {"config", "-m", sample(), "--ep", "qnnn"},
+                                             {"config", "-m", sample(), "--ep", "qnn", "-d", "cpu"},
+                                             {"config", "-m", sample(), "-d", "tpu"},
+                                             {"config", "-m", sample(), "-c", empty},
+                                             {"config", "-m", sample(), "-c", list},
+                                             {"config", "-m", sample(), "--input-specs", list},
+                                             {"config", "-m", sample(), "-c", "none.json"},
+                                             {"config", "--model-type", "bertt"}}) {
+    const ProcessOutcome outcome = winml(arguments);
+    EXPECT_EQ(outcome.exit_code, 2) << arguments.back();
+    EXPECT_EQ(outcome.out, "") << arguments.back();
+    EXPECT_EQ(std::ranges::count(outcome.err, '\n'), 1) << outcome.err;
+  }
 }
 
 }  // namespace
