@@ -24,7 +24,11 @@ Skip unless_onnx(const BuildState& state) {
   return state.request.model.is_onnx() ? Skip() : Skip("the source is a checkpoint");
 }
 
-Skip unless_asked(const BuildState& state) { return state.request.verify ? Skip() : Skip("--no-verify"); }
+Skip unless_asked(const BuildState& state) {
+  if (!state.request.verify) return "--no-verify";
+  if (state.request.model.is_onnx()) return "nothing in the graph has changed";
+  return std::nullopt;
+}
 
 Skip never(const BuildState&) { return std::nullopt; }
 
