@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "base/spelling.h"
+#include "export/model_config.h"
 #include "models/registry.h"
 
 namespace mk::cli {
@@ -38,7 +39,7 @@ Result<std::string> known_type(const std::string& name) {
 
 Result<ModelConfig> config_of(const ModelSource& source, const std::optional<ResolvedModel>& resolved) {
   if (resolved) {
-    MK_TRY(ModelConfig config, ModelConfig::read(resolved->folder));
+    MK_TRY(ModelConfig config, read_model_config(resolved->folder, resolved->name()));
     if (source.model_type) {
       const auto asked = find_model_type(*source.model_type), found = find_model_type(config.model_type());
       if (!asked || !found || asked->model_type != found->model_type)

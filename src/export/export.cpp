@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "base/system.h"
+#include "export/model_config.h"
 #include "export/model_metadata.h"
 #include "export/report_files.h"
 #include "export/side_files.h"
@@ -100,14 +101,14 @@ Result<ExportPlan> plan_export(const ModelConfig& config, const ExportRequest& r
 }
 
 Result<ExportPlan> plan_export(const ExportRequest& request, Progress& progress) {
-  MK_TRY(const ModelConfig config, ModelConfig::read(request.folder));
+  MK_TRY(const ModelConfig config, read_model_config(request.folder, request.model_id));
   return plan_with(config, request, progress);
 }
 
 Result<ExportedGraph> export_graph(const ExportRequest& request, Progress& progress) {
   const auto start = std::chrono::steady_clock::now();
   ExportedGraph result;
-  MK_TRY(const ModelConfig config, ModelConfig::read(request.folder));
+  MK_TRY(const ModelConfig config, read_model_config(request.folder, request.model_id));
   MK_TRY(result.plan, plan_with(config, request, progress));
   for (const std::string& remark : result.plan.remarks) progress.note(remark);
 

@@ -155,7 +155,8 @@ Result<TaskChoice> choose_task(const ModelConfig& config, const TaskRequest& req
     return fail(ErrorCode::usage, fmt::format("the class {} does not tell its task", request.model_class),
                 "--model-class", "Give --task, too");
   }
-  if (const Pair* row = find(tasks_by_model_id, request.model_id))
+  if (const Pair* row =
+          find(tasks_by_model_id, std::string_view(request.model_id).substr(0, request.model_id.find('@'))))
     return choice(std::string(row->value), TaskSource::model_id_default);
   if (const Pair* row = find(tasks_by_model_type, lower_with_dashes(model_type)))
     return choice(std::string(row->value), TaskSource::sentinel_default);

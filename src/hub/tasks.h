@@ -29,7 +29,7 @@ std::string_view name_of(TaskSource source);
 struct TaskRequest {
   std::string task;
   std::string model_class;
-  std::string model_id;    // of the Hub, without a revision
+  std::string model_id;    // of the Hub; a revision behind it does not count
   std::string first_task;  // that the registry has for the model type; taken where the config names no architecture
 };
 

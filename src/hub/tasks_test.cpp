@@ -101,6 +101,7 @@ TEST(Tasks, AreChosenInOrder) {
       {bert, {.model_class = "BertModel"}, "feature-extraction", "feature-extraction", "user-class"},
       {bert, {.task = "fill-mask", .model_class = "BertModel"}, "fill-mask", "fill-mask", "user-class"},
       {bert, {.model_id = "prajjwal1/bert-tiny"}, "feature-extraction", "feature-extraction", "model-id-default"},
+      {bert, {.model_id = "prajjwal1/bert-tiny@main"}, "feature-extraction", "feature-extraction", "model-id-default"},
       {R"({"model_type": "sam", "architectures": ["SamModel"]})",
        {},
        "mask-generation",
