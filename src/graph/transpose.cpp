@@ -102,7 +102,7 @@ class TransposedBytes final : public ByteSource {
     std::unique_ptr<std::byte[]> buffer;
     if (!memory) buffer = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(band_rows * row_bytes));
     for (std::uint64_t r = row_begin; r < row_end; r += band_rows) {
-      Band band{buffer.get() + lead, std::min(band_rows, row_end - r), last - first + 1, row_bytes};
+      Band band{buffer ? buffer.get() + lead : nullptr, std::min(band_rows, row_end - r), last - first + 1, row_bytes};
       if (memory) {
         band.data = memory->data() + start + r * stride + first * width_;
         band.stride = stride;
