@@ -142,6 +142,7 @@ Result<std::unique_ptr<Dataset>> open_parquet_dataset(const std::vector<Path>& f
   std::map<std::string, std::vector<Path>> splits;
   for (const Path& file : chosen) splits[split_of_file(file)].push_back(file);
   std::vector<std::string> names;
+  names.reserve(splits.size());
   for (const auto& [name, shards] : splits) names.push_back(name);
   MK_TRY(const std::string split, choose_split(names, options.split, to_utf8(options.path)));
   const std::vector<Path>& shards = splits.at(split);

@@ -29,7 +29,7 @@ struct Reader {
   int color_type = 0;
   std::vector<png_byte> samples;  // rows as libpng gives them
   std::vector<png_bytep> rows;
-  std::array<std::uint8_t, 256 * 3> palette;
+  std::array<std::uint8_t, std::size_t{256} * 3> palette;
 
   Reader() {
     for (std::size_t i = 0; i < 256; ++i)

@@ -67,6 +67,12 @@ Kernel kernel_of(Resample filter) {
   return {box, 0.5};
 }
 
+// Towards zero after adding half, as Pillow's C does; not std::lround.
+int round_half_up(double x) {
+  const double raised = x + 0.5;
+  return static_cast<int>(raised);
+}
+
 // For each output position: the first input position and its weights.
 struct Taps {
   struct Span {
@@ -92,8 +98,8 @@ Taps make_taps(int in, int out, const Kernel& kernel) {
   std::vector<double> exact(taps.stride);
   for (int i = 0; i < out; ++i) {
     const double center = (i + 0.5) * scale;
-    const int first = std::max(static_cast<int>(center - support + 0.5), 0);
-    const int end = std::min(static_cast<int>(center + support + 0.5), in);
+    const int first = std::max(round_half_up(center - support), 0);
+    const int end = std::min(round_half_up(center + support), in);
     double sum = 0.0;
     for (int x = first; x < end; ++x) {
       const double w = kernel.weight((x - center + 0.5) * shrink);
