@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/publish.h"
 #include "checkpoint/config.h"
+#include "hub/hub_cache.h"
 #include "hub/resolve.h"
 #include "hub/tasks.h"
 #include "runtime/ep_devices.h"
@@ -51,6 +52,19 @@ Result<ImageClassificationOptions> classification_options(const EvalOptions& o) 
     MK_TRY(options.label_mapping, read_label_mapping(*o.label_mapping));
   }
   return options;
+}
+
+// A path as it is; an id of the Hub as its snapshot in the local cache.
+Result<Path> dataset_path(const EvalOptions& o) {
+  Path path = path_from_utf8(*o.dataset);
+  std::error_code ignored;
+  if (std::filesystem::exists(path, ignored) || path.extension() == ".parquet" || !is_model_id(*o.dataset)) {
+    if (o.dataset_revision) return fail(ErrorCode::usage, "--dataset-revision is for an id of the Hub", *o.dataset);
+    return path;
+  }
+  MK_TRY(Snapshot snapshot,
+         HubCache::from_environment().find(*o.dataset, o.dataset_revision.value_or(""), HubRepository::dataset));
+  return std::move(snapshot.folder);
 }
 
 // One runtime for the run, loaded when it is first needed.
@@ -124,7 +138,8 @@ Result<EvalReport> evaluate(const EvalOptions& o, const ResolvedModel& model, Ev
                 "Name the folder or id that has it with --model-id");
   if (!processor) return tl::make_unexpected(processor.error());
   MK_TRY(auto options, classification_options(o));
-  MK_TRY(const auto dataset, open_dataset({path_from_utf8(*o.dataset), o.dataset_name, o.split}));
+  MK_TRY(const Path source, dataset_path(o));
+  MK_TRY(const auto dataset, open_dataset({source, o.dataset_name, o.split}));
   if (o.samples && static_cast<std::uint64_t>(*o.samples) > dataset->row_count())
     context.progress.warn(
         fmt::format("the split has {} rows, fewer than --samples {}: all are taken", dataset->row_count(), *o.samples));
@@ -137,8 +152,9 @@ Result<EvalReport> evaluate(const EvalOptions& o, const ResolvedModel& model, Ev
       runnable_model(model, *report.subject.task, std::clamp(chosen, std::int64_t{1}, export_batch), context.progress));
   MK_TRY(const auto session, machine.open(report.subject.model_path, target));
   report.subject.target = target;
-  DatasetEvaluation content{.path = path_from_utf8(*o.dataset),
+  DatasetEvaluation content{.path = *o.dataset,
                             .name = o.dataset_name,
+                            .revision = o.dataset_revision,
                             .split = dataset->split(),
                             .rows = options.rows,
                             .columns = o.columns,

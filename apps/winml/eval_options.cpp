@@ -32,6 +32,7 @@ class ConfigReader {
     MK_CHECK(take(o.output, eval.at("output_path")));
     MK_CHECK(take(o.dataset, dataset.at("path")));
     MK_CHECK(take(o.dataset_name, dataset.at("name")));
+    MK_CHECK(take(o.dataset_revision, dataset.at("revision")));
     MK_CHECK(take(o.split, dataset.at("split")));
     MK_CHECK(take(o.samples, dataset.at("samples")));
     MK_CHECK(take(o.shuffle, dataset.at("shuffle")));
@@ -86,9 +87,14 @@ void describe_eval(EvalOptions& o, OptionTable& options) {
   model_option(options, o.model, "An ONNX file, a folder that build made, a checkpoint's folder, or a model id");
   options.value("--model-id", "MODEL", o.model_id,
                 "The folder or id that has config.json and preprocessor_config.json, where -m has them not beside it");
-  options.value("--dataset", "PATH", o.dataset, "A Parquet file, a folder of them, or a folder of pictures by class")
+  options
+      .value(
+          "--dataset", "PATH", o.dataset,
+          "A Parquet file, a folder of them, a folder of pictures by class, or the id of a data set in the Hub's cache")
       .accepts(Accepts::file);
   options.value("--dataset-name", "NAME", o.dataset_name, "The configuration, where the folder holds several");
+  options.value("--dataset-revision", "REVISION", o.dataset_revision, "Of an id: a branch, a tag or a commit")
+      .preset("main");
   options.value("--split", "NAME", o.split, "Which split to read").preset("validation, else test, else the only one");
   options.value("--samples", "N", o.samples, "How many rows to judge at most; 0 is all").at_least(0).preset("100");
   options.toggle("--shuffle", o.shuffle, "Choose the rows at random, the same ones each time").preset("on");

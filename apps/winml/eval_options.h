@@ -16,6 +16,7 @@ struct EvalOptions {
   std::optional<std::string> model_id;
   std::optional<std::string> dataset;
   std::optional<std::string> dataset_name;
+  std::optional<std::string> dataset_revision;
   std::optional<std::string> split;
   std::optional<std::int64_t> samples;
   std::optional<bool> shuffle;

@@ -50,8 +50,9 @@ Json metrics_json(const ImageClassificationReport& r) {
 
 Json json_of(const EvalSubject& subject, const DatasetEvaluation& e) {
   Json json = subject_json(subject);
-  Json dataset{{"path", to_utf8(e.path)}};
+  Json dataset{{"path", e.path}};
   put(dataset, "name", e.name);
+  put(dataset, "revision", e.revision);
   dataset["split"] = e.split;
   dataset["samples"] = e.result.samples;
   dataset["rows"] = e.result.rows;
@@ -101,7 +102,7 @@ std::string metric(double value) { return fmt::format("{:.4f}", value); }
 std::string text_of(const EvalSubject& subject, const DatasetEvaluation& e, const Style& style) {
   const ImageClassificationReport& r = e.result;
   Rows rows = subject_rows(subject);
-  rows.push_back({"Dataset", fmt::format("{}, split {}", to_utf8(e.path), e.split)});
+  rows.push_back({"Dataset", fmt::format("{}, split {}", e.path, e.split)});
   std::string samples = fmt::format("{} of {} rows", r.samples, r.rows);
   if (r.without_label > 0) samples += fmt::format(", {} left out: no label of the model", r.without_label);
   if (r.without_picture > 0) samples += fmt::format(", {} left out: no picture", r.without_picture);

@@ -25,8 +25,9 @@ struct EvalSubject {
 };
 
 struct DatasetEvaluation {
-  Path path;
+  std::string path;  // or id, as it was given
   std::optional<std::string> name;
+  std::optional<std::string> revision;
   std::string split;
   RowChoice rows;
   KeyValues columns;

@@ -14,7 +14,8 @@ class EvalTest : public ::testing::Test {
   ProcessOutcome eval(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), "eval");
     auto outcome = run_process(MODELKIT_WINML, {.arguments = std::move(arguments),
-                                                .environment = {{"WINML_CACHE_DIR", to_utf8(folder_ / "cache")}}});
+                                                .environment = {{"WINML_CACHE_DIR", to_utf8(folder_ / "cache")},
+                                                                {"HF_HUB_CACHE", to_utf8(folder_ / "hub")}}});
     EXPECT_TRUE(outcome) << outcome.error().to_string();
     return outcome ? *outcome : ProcessOutcome{};
   }
@@ -76,6 +77,22 @@ TEST_F(EvalTest, AConfigCountsWhereNothingIsTyped) {
   EXPECT_EQ(parsed(typed.out)["dataset"]["split"], "train");
 }
 
+TEST_F(EvalTest, AnIdIsADataSetInTheHubsCache) {
+  const std::string commit(40, 'c');
+  const Path repository = folder_ / "hub/datasets--ada--digits";
+  std::filesystem::create_directories(repository / "snapshots" / commit);
+  folder_.write("hub/datasets--ada--digits/refs/main", commit);
+  std::filesystem::copy(testing::repository("tests/data/eval/pictures"), repository / "snapshots" / commit,
+                        std::filesystem::copy_options::recursive);
+  const auto found = eval({"-m", data("free/model.onnx"), "--dataset", "ada/digits", "-f", "json"});
+  ASSERT_EQ(found.exit_code, 0) << found.err;
+  EXPECT_EQ(parsed(found.out)["dataset"]["path"], "ada/digits");
+  EXPECT_EQ(parsed(found.out)["dataset"]["samples"], 7);
+  const auto missing = eval({"-m", data("free/model.onnx"), "--dataset", "ada/letters"});
+  EXPECT_EQ(missing.exit_code, 2);
+  EXPECT_NE(missing.err.find("hf download --repo-type dataset ada/letters"), std::string::npos) << missing.err;
+}
+
 TEST_F(EvalTest, CompareAnswersByExitCode) {
   const auto same = eval({"-m", data("free/model.onnx"), "--mode", "compare", "--reference", data("free/model.onnx"),
                           "--samples", "2", "-f", "json"});
@@ -104,6 +121,7 @@ TEST_F(EvalTest, SaysWhatIsMissing) {
   EXPECT_NE(error_of({"-m", model, "--mode", "compare"}).find("--reference"), std::string::npos);
   EXPECT_NE(error_of({"-m", model, "--dataset", "x", "--reference", model}).find("--mode compare"), std::string::npos);
   EXPECT_NE(error_of({"-m", model, "--dataset", "/nowhere"}).find("no such data set"), std::string::npos);
+  EXPECT_NE(error_of({"-m", model, "--dataset", "a/b.parquet"}).find("no such data set"), std::string::npos);
   EXPECT_NE(error_of({"-m", model, "--dataset", data("pictures"), "--split", "dev"}).find("no split dev"),
             std::string::npos);
   EXPECT_NE(error_of({"-m", model, "--dataset", data("pictures"), "--column", "picture=x"}).find("unknown column"),

@@ -23,8 +23,8 @@ bool is_folder(const Path& path) {
   return std::filesystem::is_directory(path, ignored);
 }
 
-Path repository_folder(const Path& root, std::string_view id) {
-  std::string name = "models--";
+Path repository_folder(const Path& root, std::string_view id, HubRepository kind) {
+  std::string name = kind == HubRepository::dataset ? "datasets--" : "models--";
   for (const char c : id) c == '/' ? name += "--" : name += c;
   return root / path_from_utf8(name);
 }
@@ -77,13 +77,14 @@ HubCache HubCache::from_environment() {
   return HubCache(std::move(roots));
 }
 
-Result<Snapshot> HubCache::find(std::string_view id, std::string_view revision) const {
+Result<Snapshot> HubCache::find(std::string_view id, std::string_view revision, HubRepository kind) const {
   const std::string_view wanted = revision.empty() ? default_revision : revision;
-  const std::string download =
-      revision.empty() ? fmt::format("hf download {}", id) : fmt::format("hf download {} --revision {}", id, revision);
+  const bool dataset = kind == HubRepository::dataset;
+  const std::string download = fmt::format("hf download {}{}{}{}", dataset ? "--repo-type dataset " : "", id,
+                                           revision.empty() ? "" : " --revision ", revision);
   Path known;
   for (const Path& root : roots_) {
-    const Path repository = repository_folder(root, id);
+    const Path repository = repository_folder(root, id, kind);
     if (!is_folder(repository)) continue;
     known = repository;
     const std::string commit = commit_of(repository, wanted);
@@ -93,11 +94,10 @@ Result<Snapshot> HubCache::find(std::string_view id, std::string_view revision) 
   if (known.empty()) {
     std::vector<std::string> looked_in;
     for (const Path& root : roots_) looked_in.push_back(to_utf8(root));
-    return fail(
-        ErrorCode::not_found, fmt::format("{} is neither a local folder nor in the cache of the Hub", id),
-        fmt::format("{}", fmt::join(looked_in, ", ")),
-        fmt::format("Download it (`{}`), set HF_HOME or HF_HUB_CACHE, or give a folder with config.json and weights",
-                    download));
+    return fail(ErrorCode::not_found, fmt::format("{} is neither a local folder nor in the cache of the Hub", id),
+                fmt::format("{}", fmt::join(looked_in, ", ")),
+                fmt::format("Download it (`{}`), set HF_HOME or HF_HUB_CACHE, or give {}", download,
+                            dataset ? "a Parquet file or a folder" : "a folder with config.json and weights"));
   }
   const auto commits = snapshots_in(known);
   return fail(ErrorCode::not_found, fmt::format("the cache of the Hub has {}, but not its revision {}", id, wanted),

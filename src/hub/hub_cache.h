@@ -1,7 +1,7 @@
 #pragma once
-// The local cache of the Hugging Face Hub, as its Python library lays it out: ROOT/models--org--name/ with refs/main (a
-// commit), snapshots/COMMIT/ (links into blobs/, or copies where the system has no links) and blobs/ (each named by its
-// hash). Only read.
+// The local cache of the Hugging Face Hub, as its Python library lays it out: ROOT/models--org--name/ (or datasets--)
+// with refs/main (a commit), snapshots/COMMIT/ (links into blobs/, or copies where the system has no links) and blobs/
+// (each named by its hash). Only read.
 
 #include <string>
 #include <string_view>
@@ -17,6 +17,8 @@ struct Snapshot {
   std::string commit;  // 40 hex digits
 };
 
+enum class HubRepository { model, dataset };
+
 class HubCache {
  public:
   explicit HubCache(std::vector<Path> roots) : roots_(std::move(roots)) {}
@@ -27,7 +29,8 @@ class HubCache {
   const std::vector<Path>& roots() const { return roots_; }
   // The snapshot of a revision: a branch or tag by its ref, a commit by its hash or seven digits of it; "main" where
   // `revision` is empty. not_found naming the folder looked in, and what is there.
-  Result<Snapshot> find(std::string_view id, std::string_view revision) const;
+  Result<Snapshot> find(std::string_view id, std::string_view revision,
+                        HubRepository kind = HubRepository::model) const;
 
  private:
   std::vector<Path> roots_;
