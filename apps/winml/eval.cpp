@@ -148,8 +148,10 @@ Result<EvalReport> evaluate(const EvalOptions& o, const ResolvedModel& model, Ev
   MK_TRY(Target target, machine.target());
   const auto chosen = static_cast<std::int64_t>(choose_rows(dataset->row_count(), options.rows).size());
   MK_TRY(
-      report.subject.model_path,
-      runnable_model(model, *report.subject.task, std::clamp(chosen, std::int64_t{1}, export_batch), context.progress));
+      const auto runnable,
+      runnable_model(model, {.task = report.subject.task, .batch = std::clamp(chosen, std::int64_t{1}, export_batch)},
+                     context));
+  report.subject.model_path = runnable.onnx;
   MK_TRY(const auto session, machine.open(report.subject.model_path, target));
   report.subject.target = target;
   DatasetEvaluation content{.path = *o.dataset,
@@ -173,7 +175,8 @@ Result<EvalReport> compare(const EvalOptions& o, const ResolvedModel& model, Eva
     MK_TRY(const auto config, ModelConfig::read(model.folder));
     MK_TRY(report.subject.task, task_of(o, config));
   }
-  MK_TRY(report.subject.model_path, runnable_model(model, report.subject.task.value_or(""), 1, context.progress));
+  MK_TRY(const auto runnable, runnable_model(model, {.task = report.subject.task}, context));
+  report.subject.model_path = runnable.onnx;
   MK_TRY(const auto reference, resolve_model(to_utf8(*o.reference), WantedModel::onnx));
   CompareOptions options;
   options.samples = o.samples.value_or(options.samples);

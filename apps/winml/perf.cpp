@@ -11,6 +11,7 @@
 #include "perf/measure.h"
 #include "runtime/ep_devices.h"
 #include "winml/command.h"
+#include "winml/runnable_model.h"
 #include "winml/shared_options.h"
 
 namespace mk::cli {
@@ -22,12 +23,14 @@ struct PerfOptions {
   std::int64_t iterations = 100;
   std::int64_t warmup = 10;
   std::optional<double> duration;
-  std::int64_t batch_size = 1;
-  std::optional<Path> shape_config;
+  std::optional<std::int64_t> batch_size;
+  ExportFiles files;
   std::optional<Path> input_data;
   std::int64_t seed = 42;
-  std::optional<std::string> device;
-  std::optional<std::string> ep;
+  TargetOptions target;
+  std::optional<bool> use_cache;
+  std::optional<bool> rebuild;
+  std::optional<bool> quant, optimize, analyze, compile;
   KeyValues ep_options;
   std::int64_t threads = 0;
   std::string optimization = "all";
@@ -37,7 +40,8 @@ struct PerfOptions {
   bool overwrite = false;
   std::optional<Path> baseline;
   double max_slowdown = 10;
-  std::optional<Path> ort;
+
+  std::int64_t batch() const { return batch_size.value_or(1); }
 };
 
 constexpr std::array<std::string_view, 4> optimizations{"none", "basic", "extended", "all"};
@@ -48,16 +52,15 @@ void describe(PerfOptions& o, OptionTable& options) {
   options.value("--iterations", "N", o.iterations, "Timed runs").at_least(1);
   options.value("--warmup", "N", o.warmup, "Runs before them, which count for nothing but their own mean").at_least(0);
   options.value("--duration", "SECONDS", o.duration, "Run for this long instead of a number of times");
-  options.value("--batch-size", "N", o.batch_size, "Size of a dynamic leading dimension").at_least(1);
   options
-      .value("--shape-config", "FILE", o.shape_config,
-             "Shapes of random inputs, as JSON: a list under an input's name, a number under a dimension's")
-      .accepts(Accepts::file);
+      .value("--batch-size", "N", o.batch_size, "The leading dimension, where it is dynamic or a checkpoint is built")
+      .at_least(1)
+      .preset("1");
   options.value("--input-data", "FILE", o.input_data, "Inputs as numpy saved them (.npz), fed as one batch")
       .accepts(Accepts::file);
   options.value("--seed", "N", o.seed, "Seed of random inputs").at_least(0);
-  device_option(options, o.device);
-  ep_option(options, o.ep);
+  export_file_options(options, o.files);
+  target_options(options, o.target);
   ep_options_option(options, o.ep_options);
   options.value("--threads", "N", o.threads, "Threads within an operator; 0 leaves it to ONNX Runtime").at_least(0);
   options.value("--graph-optimization", "LEVEL", o.optimization, "What ONNX Runtime may do to the graph")
@@ -70,7 +73,13 @@ void describe(PerfOptions& o, OptionTable& options) {
       .value("--baseline", "FILE", o.baseline, "An earlier report: the answer is no (exit 1) when this run is slower")
       .accepts(Accepts::file);
   options.value("--max-slowdown", "PERCENT", o.max_slowdown, "By how much the median may exceed the baseline's");
-  ort_option(options, o.ort);
+  options.toggle("--use-cache", o.use_cache, "Keep what a checkpoint builds in the cache folder").preset("on");
+  options.toggle("--rebuild", o.rebuild, "Build a checkpoint even where nothing has changed").preset("off");
+  // Scripts switch these stages; a build of this version has none of them.
+  options.toggle("--quant, --quantize", o.quant, "Quantization").hidden();
+  options.toggle("--optimize", o.optimize, "Graph optimization").hidden();
+  options.toggle("--analyze", o.analyze, "Analysis").hidden();
+  options.toggle("--compile", o.compile, "Compilation").hidden();
 }
 
 // The config's task and target, where they were not typed.
@@ -87,14 +96,14 @@ Status merge_config(PerfOptions& o) {
   MK_CHECK(take(o.task, root.at("loader").at("task")));
   const JsonView compile = root.at("compile");
   const JsonView target = compile.at("ep_device");
-  const bool ep_typed = o.ep.has_value();
-  MK_CHECK(take(o.ep, target.at("ep")));
-  MK_CHECK(take(o.device, target.at("device")));
-  MK_CHECK(take(o.ep, compile.at("execution_provider")));
-  MK_CHECK(take(o.device, compile.at("device")));
-  if (!ep_typed && o.ep && target.has("source") && o.ep->find('@') == std::string::npos) {
+  const bool ep_typed = o.target.ep.has_value();
+  MK_CHECK(take(o.target.ep, target.at("ep")));
+  MK_CHECK(take(o.target.device, target.at("device")));
+  MK_CHECK(take(o.target.ep, compile.at("execution_provider")));
+  MK_CHECK(take(o.target.device, compile.at("device")));
+  if (!ep_typed && o.target.ep && target.has("source") && o.target.ep->find('@') == std::string::npos) {
     MK_TRY(const auto source, target.at("source").string());
-    *o.ep += "@" + source;
+    *o.target.ep += "@" + source;
   }
   return {};
 }
@@ -111,6 +120,7 @@ Status check_numbers(const PerfOptions& o) {
 // ROOT/perf/SLUG/TIME.json, a new name where two runs start in the same second.
 Path default_output(const ResolvedModel& model) {
   std::string slug = model.ref.kind == ModelRefKind::hub_id ? model.ref.id : to_utf8(model.onnx.stem());
+  if (!model.is_onnx() && model.is_local()) slug = to_utf8(std::filesystem::absolute(model.folder).filename());
   if (model.ref.kind == ModelRefKind::folder) slug = to_utf8(std::filesystem::absolute(model.folder).filename());
   for (char& c : slug)
     if (c == '/' || c == '\\') c = '_';
@@ -128,17 +138,38 @@ Status save(const PerfReport& report, const Path& path, bool overwrite) {
   return publication.commit();
 }
 
-Result<Path> onnx_of(const ResolvedModel& model) {
-  if (model.is_onnx()) return model.onnx;
-  return fail(ErrorCode::usage, "this is a checkpoint, not an ONNX model", model.name(),
-              fmt::format("Build it first: winml build -m {} -o FOLDER, then winml perf -m FOLDER", model.name()));
+// Flags that say how a checkpoint is built, where nothing is built.
+void warn_of_build_flags(const PerfOptions& o, Progress& progress) {
+  std::string typed;
+  for (const auto& [name, given] :
+       std::initializer_list<std::pair<const char*, bool>>{{"--input-specs", o.files.input_specs.has_value()},
+                                                           {"--export-config", o.files.export_config.has_value()},
+                                                           {"--dynamic-axes", o.files.dynamic_axes.has_value()},
+                                                           {"--precision", o.target.precision.has_value()},
+                                                           {"--use-cache", o.use_cache.has_value()},
+                                                           {"--rebuild", o.rebuild.has_value()},
+                                                           {"--quant", o.quant.has_value()},
+                                                           {"--optimize", o.optimize.has_value()},
+                                                           {"--analyze", o.analyze.has_value()},
+                                                           {"--compile", o.compile.has_value()}})
+    if (given) typed += (typed.empty() ? "" : ", ") + std::string(name);
+  if (!typed.empty()) progress.warn(typed + " ignored: an ONNX model is measured as it is, nothing is built");
 }
 
-// What the typed files replace is told, once.
-void warn_of_ignored(const PerfOptions& o, Progress& progress) {
+void warn_of_input_flags(const PerfOptions& o, Progress& progress) {
   if (!o.input_data) return;
-  if (o.shape_config) progress.warn("--shape-config is ignored: --input-data has the shapes");
-  if (o.batch_size != 1) progress.warn("--batch-size is ignored: --input-data is one batch");
+  if (o.files.shape_config) progress.warn("--shape-config is ignored: --input-data has the shapes");
+  if (o.batch_size) progress.warn("--batch-size is ignored: --input-data is one batch");
+}
+
+Result<RunnableModel> runnable(const PerfOptions& o, const ResolvedModel& model, const ShapeOverrides& shapes,
+                               Context& context) {
+  CheckpointBuild build{.task = o.task, .batch = o.batch_size, .files = o.files, .target = o.target};
+  build.shapes = shapes.symbols;
+  build.files.shape_config.reset();
+  build.use_cache = o.use_cache.value_or(true);
+  build.rebuild = o.rebuild.value_or(false);
+  return runnable_model(model, build, context);
 }
 
 Result<PerfReport> run(const PerfOptions& typed, Context& context) {
@@ -146,7 +177,7 @@ Result<PerfReport> run(const PerfOptions& typed, Context& context) {
   MK_TRY(const auto model, resolve_model(o.model, WantedModel::any));
   MK_CHECK(merge_config(o));
   MK_CHECK(check_numbers(o));
-  MK_TRY(const auto request, parse_target(o.ep.value_or(""), o.device.value_or("")));
+  MK_TRY(const auto request, parse_target(o.target.ep.value_or(""), o.target.device.value_or("")));
   MK_CHECK(guard_overwrite(o.output, o.overwrite));
   std::optional<Baseline> baseline;
   if (o.baseline) {
@@ -156,7 +187,8 @@ Result<PerfReport> run(const PerfOptions& typed, Context& context) {
   std::shared_ptr<Runtime> runtime;
   const auto load = [&]() -> Result<std::shared_ptr<Runtime>> {
     if (!runtime) {
-      MK_TRY(runtime, Runtime::load({.ort = o.ort, .progress = &context.progress, .verbosity = context.verbosity}));
+      MK_TRY(runtime,
+             Runtime::load({.ort = o.target.ort, .progress = &context.progress, .verbosity = context.verbosity}));
     }
     return runtime;
   };
@@ -166,26 +198,30 @@ Result<PerfReport> run(const PerfOptions& typed, Context& context) {
   if (!device && !o.ep_options.empty())
     return fail(ErrorCode::usage, "the CPU execution provider takes no options", "--ep-options");
 
+  warn_of_input_flags(o, context.progress);
   MeasureOptions m;
+  if (o.files.shape_config && !o.input_data) {
+    MK_TRY(m.shapes, read_shape_overrides(*o.files.shape_config));
+  }
+  if (model.is_onnx()) warn_of_build_flags(o, context.progress);
+  MK_TRY(const auto built, runnable(o, model, m.shapes, context));
+  if (!model.is_onnx()) m.shapes.symbols.clear();  // the export has used them
   m.model_id = o.model;
-  m.origin = model.is_local() ? "local" : "HF";
-  MK_TRY(m.model, onnx_of(model));
-  m.task = o.task;
+  m.origin = model.is_onnx() || model.is_local() ? "local" : "HF";
+  m.model = built.onnx;
+  m.task = o.task ? o.task : built.task;
   m.target = target;
   m.device = device;
   m.ep_options = o.ep_options;
+  m.precision = o.target.precision.value_or("auto");
   m.session.intra_op_threads = static_cast<int>(o.threads);
   for (std::size_t i = 0; i < optimizations.size(); ++i)
     if (o.optimization == optimizations[i]) m.session.optimization = static_cast<GraphOptimization>(i);
   m.loop = {.warmup = o.warmup, .iterations = o.iterations, .duration = o.duration};
-  m.batch_size = o.batch_size;
+  m.batch_size = o.batch();
   m.seed = static_cast<std::uint64_t>(o.seed);
   m.input_data = o.input_data;
   m.memory = o.memory;
-  warn_of_ignored(o, context.progress);
-  if (o.shape_config && !o.input_data) {
-    MK_TRY(m.shapes, read_shape_overrides(*o.shape_config));
-  }
 
   MK_CHECK(load());
   const auto show = [&](const PerfReport& report) { context.progress.note(perf_header(report)); };

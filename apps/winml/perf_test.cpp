@@ -64,6 +64,34 @@ TEST_F(PerfTest, AFolderThatBuildMade) {
   EXPECT_TRUE(std::filesystem::is_directory(folder_ / "cache/perf/built"));
 }
 
+TEST_F(PerfTest, ACheckpointIsBuiltIntoTheCache) {
+  const std::string sample = to_utf8(testing::repository("samples/digits-vit"));
+  const auto first = perf({"-m", sample, "--iterations", "1", "-f", "json"});
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  const Json report = parsed(first.out);
+  EXPECT_EQ(report["benchmark_info"]["task"], "image-classification");
+  EXPECT_EQ(report["model_info"]["precision"], "fp32");
+  EXPECT_EQ(report["model_info"]["input_shapes"], Json::parse("[[1, 3, 32, 32]]"));
+  const std::string built = report["benchmark_info"]["running_model_path"].get<std::string>();
+  EXPECT_TRUE(built.starts_with(to_utf8(folder_ / "cache"))) << built;
+  const auto written = std::filesystem::last_write_time(built);
+  EXPECT_EQ(perf({"-m", sample, "--iterations", "1", "-q"}).exit_code, 0);
+  EXPECT_EQ(std::filesystem::last_write_time(built), written);
+
+  const auto batch = perf({"-m", sample, "--iterations", "1", "--batch-size", "3", "--no-use-cache", "-f", "json"});
+  ASSERT_EQ(batch.exit_code, 0) << batch.err;
+  const Json other = parsed(batch.out);
+  EXPECT_EQ(other["benchmark_info"]["effective_batch_size"], 3);
+  EXPECT_FALSE(std::filesystem::exists(other["benchmark_info"]["running_model_path"].get<std::string>()));
+}
+
+TEST_F(PerfTest, BuildFlagsOnAnOnnxFileAreTold) {
+  const auto typed = perf({"-m", data("affine.onnx"), "--iterations", "1", "--no-quant", "--rebuild"});
+  EXPECT_EQ(typed.exit_code, 0);
+  EXPECT_NE(typed.err.find("--rebuild, --quant ignored"), std::string::npos) << typed.err;
+  EXPECT_EQ(perf({"-m", data("affine.onnx"), "--iterations", "1"}).err.find("ignored"), std::string::npos);
+}
+
 TEST_F(PerfTest, ExitCodes) {
   const std::string model = data("affine.onnx");
   const std::string there = to_utf8(folder_.write("there.json", "{}"));

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <fstream>
 #include <utility>
 
 #include "base/file.h"
@@ -79,13 +80,13 @@ std::set<std::string> hardware_vendors() {
   const Path devices = "/sys/bus/pci/devices";
   if (const auto names = list_folder(devices)) {
     for (const Path& name : *names) {
-      const auto id = read_text(devices / name.filename() / "vendor");
+      const std::string id = first_line(devices / name.filename() / "vendor");
       for (const auto& [number, vendor] : pci_vendors)
-        if (id && id->starts_with(number)) found.insert(vendor);
+        if (id.starts_with(number)) found.insert(vendor);
     }
   }
-  const auto board = read_text("/sys/firmware/devicetree/base/compatible");
-  if (board && board->find("qcom,") != std::string::npos) found.insert("Qualcomm");
+  if (first_line("/sys/firmware/devicetree/base/compatible").find("qcom,") != std::string::npos)
+    found.insert("Qualcomm");
   return found;
 }
 

@@ -31,6 +31,8 @@ MachineInfo machine_info();
 // Resident memory of this process, now and at its highest; null where the system does not tell.
 std::optional<std::uint64_t> resident_bytes();
 std::optional<std::uint64_t> peak_resident_bytes();
+// Gives memory that was freed back to the system, where it can: what comes next shows in resident_bytes().
+void release_freed_memory();
 
 std::string utc_timestamp();      // 2026-11-30T19:50:52.123456+00:00
 std::string local_timestamp();    // 20261130-195052, for file names

@@ -1,5 +1,8 @@
 #include <dlfcn.h>
 #include <fcntl.h>
+#ifdef __linux__
+#include <malloc.h>
+#endif
 #include <pwd.h>
 #include <signal.h>
 #include <sys/utsname.h>
@@ -115,6 +118,12 @@ std::optional<std::uint64_t> resident_bytes() {
   const auto pages = leading_number(std::string_view(text).substr(blank + 1));
   if (!pages) return std::nullopt;
   return *pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+void release_freed_memory() {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
 }
 
 std::optional<std::uint64_t> peak_resident_bytes() {

@@ -16,11 +16,11 @@ bool is_there(const Path& path) {
   return std::filesystem::exists(path, ignored);
 }
 
-Result<Value::Bytes> read_bytes(const Path& path) {
+Result<Cell::Bytes> read_bytes(const Path& path) {
   MK_TRY(const auto file, File::open(path));
   if (file->size() > max_picture_file)
     return fail(ErrorCode::malformed, "the file is larger than 1 GiB, too much for a picture", to_utf8(path));
-  Value::Bytes bytes(static_cast<std::size_t>(file->size()));
+  Cell::Bytes bytes(static_cast<std::size_t>(file->size()));
   MK_CHECK(file->read(0, bytes));
   return bytes;
 }
@@ -74,16 +74,16 @@ Result<DataFiles> list_data_files(const Path& folder) {
   return files;
 }
 
-Result<std::optional<Value::Bytes>> picture_bytes(const Value& cell, const Dataset& dataset, std::string_view where) {
+Result<std::optional<Cell::Bytes>> picture_bytes(const Cell& cell, const Dataset& dataset, std::string_view where) {
   if (cell.is_null()) return std::nullopt;
-  const Value* bytes = &cell;
-  const Value* path = &cell;
-  if (cell.get<Value::Struct>() != nullptr) {
+  const Cell* bytes = &cell;
+  const Cell* path = &cell;
+  if (cell.get<Cell::Struct>() != nullptr) {
     bytes = cell.field("bytes");
     path = cell.field("path");
   }
   if (bytes != nullptr)
-    if (const auto* data = bytes->get<Value::Bytes>()) return *data;
+    if (const auto* data = bytes->get<Cell::Bytes>()) return *data;
   if (path != nullptr)
     if (const auto* name = path->get<std::string>()) {
       const Path relative = path_from_utf8(*name);
@@ -91,7 +91,7 @@ Result<std::optional<Value::Bytes>> picture_bytes(const Value& cell, const Datas
         return fail(ErrorCode::malformed, "the picture's path leads out of the data set: " + *name, std::string(where));
       return read_bytes(dataset.folder() / relative);
     }
-  const bool empty_struct = cell.get<Value::Struct>() != nullptr && (bytes == nullptr || bytes->is_null()) &&
+  const bool empty_struct = cell.get<Cell::Struct>() != nullptr && (bytes == nullptr || bytes->is_null()) &&
                             (path == nullptr || path->is_null());
   if (empty_struct) return std::nullopt;
   return fail(ErrorCode::malformed, "expected a picture (bytes, or a path), got " + std::string(cell.kind()),

@@ -13,14 +13,14 @@
 
 #include "base/path.h"
 #include "base/result.h"
-#include "datasets/value.h"
+#include "datasets/cell.h"
 
 namespace mk {
 
 struct Row {
-  std::uint64_t index = 0;    // in the split
-  std::vector<Value> values;  // of the columns asked for
-  std::string where;          // "FILE, row 7": for messages
+  std::uint64_t index = 0;   // in the split
+  std::vector<Cell> values;  // of the columns asked for
+  std::string where;         // "FILE, row 7": for messages
 };
 
 class RowReader {
@@ -64,6 +64,6 @@ Result<std::unique_ptr<Dataset>> open_dataset(const DatasetOptions& options);
 
 // A picture's bytes, from a cell as the Hub's data sets have them: {bytes, path}, or bytes alone, or a path. A path is
 // read below the data set's folder. Nothing for a null cell; malformed for another kind of cell.
-Result<std::optional<Value::Bytes>> picture_bytes(const Value& cell, const Dataset& dataset, std::string_view where);
+Result<std::optional<Cell::Bytes>> picture_bytes(const Cell& cell, const Dataset& dataset, std::string_view where);
 
 }  // namespace mk

@@ -14,7 +14,7 @@
 namespace mk {
 namespace {
 
-std::string base64(const Value::Bytes& bytes) {
+std::string base64(const Cell::Bytes& bytes) {
   constexpr std::string_view digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string text;
   for (std::size_t i = 0; i < bytes.size(); i += 3) {
@@ -27,7 +27,7 @@ std::string base64(const Value::Bytes& bytes) {
 }
 
 // In the form of cases.json.
-Json json_of(const Value& value) {
+Json json_of(const Cell& value) {
   if (const auto* v = value.get<bool>()) return *v;
   if (const auto* v = value.get<std::int64_t>()) return *v;
   if (const auto* v = value.get<std::uint64_t>()) return *v;
@@ -37,13 +37,13 @@ Json json_of(const Value& value) {
     if (std::isinf(*v)) return *v > 0 ? "inf" : "-inf";
     return *v;
   }
-  if (const auto* v = value.get<Value::Bytes>()) return {{"base64", base64(*v)}};
-  if (const auto* v = value.get<Value::List>()) {
+  if (const auto* v = value.get<Cell::Bytes>()) return {{"base64", base64(*v)}};
+  if (const auto* v = value.get<Cell::List>()) {
     Json list = Json::array();
-    for (const Value& element : *v) list.push_back(json_of(element));
+    for (const Cell& element : *v) list.push_back(json_of(element));
     return list;
   }
-  if (const auto* v = value.get<Value::Struct>()) {
+  if (const auto* v = value.get<Cell::Struct>()) {
     Json fields = Json::object();
     for (std::size_t i = 0; i < v->names.size(); ++i) fields[v->names[i]] = json_of(v->values[i]);
     return fields;
@@ -52,15 +52,15 @@ Json json_of(const Value& value) {
 }
 
 // Pictures in the expected rows stand as a hash; put the same in ours.
-void expect_equal(const Json& expected, const Value& value, const std::string& where) {
+void expect_equal(const Json& expected, const Cell& value, const std::string& where) {
   if (expected.is_object() && expected.contains("png_sha256")) {
-    const auto* bytes = value.get<Value::Bytes>();
+    const auto* bytes = value.get<Cell::Bytes>();
     ASSERT_NE(bytes, nullptr) << where;
     EXPECT_EQ(sha256_hex({reinterpret_cast<const char*>(bytes->data()), bytes->size()}), expected["png_sha256"])
         << where;
-  } else if (expected.is_object() && value.get<Value::Struct>() != nullptr) {
+  } else if (expected.is_object() && value.get<Cell::Struct>() != nullptr) {
     for (const auto& [name, field] : expected.items()) {
-      const Value* ours = value.field(name);
+      const Cell* ours = value.field(name);
       ASSERT_NE(ours, nullptr) << where << "." << name;
       expect_equal(field, *ours, where + "." + name);
     }
@@ -202,10 +202,10 @@ TEST(Dataset, PicturesMayBePaths) {
   ASSERT_OK_AND(const auto by_path, picture_bytes(rows[0].values[0], *dataset, "row 0"));
   ASSERT_OK_AND(const auto by_bytes, picture_bytes(rows[1].values[0], *dataset, "row 1"));
   EXPECT_EQ(by_path, by_bytes);
-  EXPECT_FALSE(picture_bytes(Value(std::string("../secret.png")), *dataset, "row").has_value());
-  EXPECT_FALSE(picture_bytes(Value(std::string("/etc/passwd")), *dataset, "row").has_value());
-  EXPECT_FALSE(picture_bytes(Value(std::int64_t{3}), *dataset, "row").has_value());
-  ASSERT_OK_AND(const auto none, picture_bytes(Value(), *dataset, "row"));
+  EXPECT_FALSE(picture_bytes(Cell(std::string("../secret.png")), *dataset, "row").has_value());
+  EXPECT_FALSE(picture_bytes(Cell(std::string("/etc/passwd")), *dataset, "row").has_value());
+  EXPECT_FALSE(picture_bytes(Cell(std::int64_t{3}), *dataset, "row").has_value());
+  ASSERT_OK_AND(const auto none, picture_bytes(Cell(), *dataset, "row"));
   EXPECT_FALSE(none.has_value());
 }
 

@@ -25,43 +25,43 @@ class Decoder {
  public:
   explicit Decoder(const MkbBuffer& buffer) : rest_(buffer.data, buffer.size) {}
 
-  Value value(int depth = 0) {
+  Cell value(int depth = 0) {
     if (depth > max_depth) return failed();
     switch (byte()) {
       case 0:
         return {};
       case 1:
-        return Value(false);
+        return Cell(false);
       case 2:
-        return Value(true);
+        return Cell(true);
       case 3:
-        return Value(static_cast<std::int64_t>(number()));
+        return Cell(static_cast<std::int64_t>(number()));
       case 4:
-        return Value(number());
+        return Cell(number());
       case 5: {
         const std::uint64_t bits = number();
         double real = 0;
         std::memcpy(&real, &bits, sizeof real);
-        return Value(real);
+        return Cell(real);
       }
       case 6:
-        return Value(text());
+        return Cell(text());
       case 7: {
         const auto bytes = std::as_bytes(take(number()));
-        return Value(Value::Bytes(bytes.begin(), bytes.end()));
+        return Cell(Cell::Bytes(bytes.begin(), bytes.end()));
       }
       case 8: {
-        Value::List list(count());
-        for (Value& element : list) element = value(depth + 1);
-        return Value(std::move(list));
+        Cell::List list(count());
+        for (Cell& element : list) element = value(depth + 1);
+        return Cell(std::move(list));
       }
       case 9: {
-        Value::Struct fields;
+        Cell::Struct fields;
         for (std::size_t left = count(); left > 0 && good_; --left) {
           fields.names.push_back(text());
           fields.values.push_back(value(depth + 1));
         }
-        return Value(std::move(fields));
+        return Cell(std::move(fields));
       }
       default:
         return failed();
@@ -69,7 +69,7 @@ class Decoder {
   }
 
   // The values of a struct, without its names; false where the bytes are no struct.
-  bool row(std::vector<Value>& out) {
+  bool row(std::vector<Cell>& out) {
     out.clear();
     if (byte() != 9) return false;
     for (std::size_t left = count(); left > 0 && good_; --left) {
@@ -82,7 +82,7 @@ class Decoder {
  private:
   static constexpr int max_depth = 128;
 
-  Value failed() {
+  Cell failed() {
     good_ = false;
     rest_ = {};
     return {};
@@ -157,11 +157,11 @@ Result<ParquetFile> ParquetFile::open(const Path& path) {
   parquet.file_.reset(raw);
   parquet.row_count_ = mkb_parquet_row_count(raw);
   if (mkb_parquet_describe(raw, &row.raw, &error.raw) != 0) return fail(ErrorCode::malformed, error.text(), name);
-  const Value about = Decoder(row.raw).value();
-  if (const Value* columns = about.field("columns"); columns != nullptr && columns->get<Value::List>() != nullptr)
-    for (const Value& column : *columns->get<Value::List>()) parquet.columns_.push_back(*column.get<std::string>());
-  if (const Value* metadata = about.field("metadata"); metadata != nullptr && metadata->get<Value::Struct>() != nullptr)
-    for (const std::string& name_of_text : metadata->get<Value::Struct>()->names)
+  const Cell about = Decoder(row.raw).value();
+  if (const Cell* columns = about.field("columns"); columns != nullptr && columns->get<Cell::List>() != nullptr)
+    for (const Cell& column : *columns->get<Cell::List>()) parquet.columns_.push_back(*column.get<std::string>());
+  if (const Cell* metadata = about.field("metadata"); metadata != nullptr && metadata->get<Cell::Struct>() != nullptr)
+    for (const std::string& name_of_text : metadata->get<Cell::Struct>()->names)
       parquet.metadata_[name_of_text] = *metadata->field(name_of_text)->get<std::string>();
   return parquet;
 }
@@ -179,7 +179,7 @@ Result<ParquetCursor> ParquetFile::read(std::span<const std::uint32_t> columns, 
   return cursor;
 }
 
-Result<bool> ParquetCursor::next(std::vector<Value>& row) {
+Result<bool> ParquetCursor::next(std::vector<Cell>& row) {
   Buffer error, buffer;
   const int found = mkb_cursor_next(cursor_.get(), &buffer.raw, &error.raw);
   if (found == 0) return false;

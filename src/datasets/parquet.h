@@ -11,7 +11,7 @@
 
 #include "base/path.h"
 #include "base/result.h"
-#include "datasets/value.h"
+#include "datasets/cell.h"
 
 struct MkbCursor;
 struct MkbParquet;
@@ -22,7 +22,7 @@ namespace mk {
 class ParquetCursor {
  public:
   // The next row, a value for each column asked for; false at the end. Errors name the file and the row.
-  Result<bool> next(std::vector<Value>& row);
+  Result<bool> next(std::vector<Cell>& row);
 
  private:
   friend class ParquetFile;

@@ -15,32 +15,32 @@ namespace {
 
 constexpr std::string_view metadata_name = "metadata.jsonl";
 
-Value value_of(const Json& json) {
+Cell value_of(const Json& json) {
   switch (json.type()) {
     case Json::value_t::boolean:
-      return Value(json.get<bool>());
+      return Cell(json.get<bool>());
     case Json::value_t::number_integer:
-      return Value(json.get<std::int64_t>());
+      return Cell(json.get<std::int64_t>());
     case Json::value_t::number_unsigned: {
       const auto number = json.get<std::uint64_t>();
-      return number > INT64_MAX ? Value(number) : Value(static_cast<std::int64_t>(number));
+      return number > INT64_MAX ? Cell(number) : Cell(static_cast<std::int64_t>(number));
     }
     case Json::value_t::number_float:
-      return Value(json.get<double>());
+      return Cell(json.get<double>());
     case Json::value_t::string:
-      return Value(json.get<std::string>());
+      return Cell(json.get<std::string>());
     case Json::value_t::array: {
-      Value::List list;
+      Cell::List list;
       for (const Json& element : json) list.push_back(value_of(element));
-      return Value(std::move(list));
+      return Cell(std::move(list));
     }
     case Json::value_t::object: {
-      Value::Struct fields;
+      Cell::Struct fields;
       for (const auto& [name, element] : json.items()) {
         fields.names.push_back(name);
         fields.values.push_back(value_of(element));
       }
-      return Value(std::move(fields));
+      return Cell(std::move(fields));
     }
     default:
       return {};
@@ -56,8 +56,8 @@ class PictureFolder : public Dataset {
         classes_(std::move(classes)) {}
 
   struct Picture {
-    Path file;                  // below the folder
-    std::vector<Value> values;  // of the columns after the first
+    Path file;                 // below the folder
+    std::vector<Cell> values;  // of the columns after the first
   };
   std::vector<Picture> pictures;
 
@@ -89,7 +89,7 @@ class PictureReader : public RowReader {
     row.values.clear();
     for (const std::size_t column : columns_) {
       if (column == 0)
-        row.values.push_back(Value(Value::Struct{{"bytes", "path"}, {Value(), Value(to_utf8(picture.file))}}));
+        row.values.push_back(Cell(Cell::Struct{{"bytes", "path"}, {Cell(), Cell(to_utf8(picture.file))}}));
       else
         row.values.push_back(picture.values[column - 1]);
     }
@@ -143,7 +143,7 @@ Result<std::unique_ptr<Dataset>> read_metadata(const Path& folder, std::string s
     PictureFolder::Picture picture{path_from_utf8(file), {}};
     for (auto column = columns.begin() + 1; column != columns.end(); ++column) {
       const auto found = json.find(*column);
-      picture.values.push_back(found == json.end() ? Value() : value_of(*found));
+      picture.values.push_back(found == json.end() ? Cell() : value_of(*found));
     }
     dataset->pictures.push_back(std::move(picture));
   }
@@ -200,7 +200,7 @@ Result<std::unique_ptr<Dataset>> open_picture_folder(const std::vector<Path>& fi
     PictureFolder::Picture picture{file, {}};
     if (labelled) {
       const auto found = std::lower_bound(sorted.begin(), sorted.end(), to_utf8(file.parent_path().filename()));
-      picture.values.push_back(Value(static_cast<std::int64_t>(found - sorted.begin())));
+      picture.values.push_back(Cell(static_cast<std::int64_t>(found - sorted.begin())));
     }
     dataset->pictures.push_back(std::move(picture));
   }

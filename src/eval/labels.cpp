@@ -79,7 +79,7 @@ Result<std::optional<std::int64_t>> LabelAligner::by_name(std::string_view name,
   return found->second;
 }
 
-Result<std::optional<std::int64_t>> LabelAligner::align(const Value& label, std::string_view where) const {
+Result<std::optional<std::int64_t>> LabelAligner::align(const Cell& label, std::string_view where) const {
   if (label.is_null()) return std::nullopt;
   if (const auto* name = label.get<std::string>()) return by_name(*name, where);
   const auto id = label.integer();

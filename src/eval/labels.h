@@ -15,7 +15,7 @@
 #include "base/path.h"
 #include "base/result.h"
 #include "checkpoint/config.h"
-#include "datasets/value.h"
+#include "datasets/cell.h"
 
 namespace mk {
 
@@ -40,7 +40,7 @@ class LabelAligner {
   LabelAligner(std::vector<std::string> class_names, const std::optional<LabelMapping>& mapping, ModelLabels model);
 
   // The model's id; nothing where the row is to be left out. `where` names the row in errors.
-  Result<std::optional<std::int64_t>> align(const Value& label, std::string_view where) const;
+  Result<std::optional<std::int64_t>> align(const Cell& label, std::string_view where) const;
 
  private:
   Result<std::optional<std::int64_t>> by_name(std::string_view name, std::string_view where) const;

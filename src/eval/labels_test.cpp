@@ -28,7 +28,7 @@ Result<std::pair<Json, Json>> align_all(const Json& input) {
   Json labels = Json::array(), rows = Json::array();
   for (std::size_t i = 0; i < input["labels"].size(); ++i) {
     const Json& label = input["labels"][i];
-    const Value cell = label.is_null() ? Value() : Value(label.get<std::int64_t>());
+    const Cell cell = label.is_null() ? Cell() : Cell(label.get<std::int64_t>());
     MK_TRY(const auto id, aligner.align(cell, "row " + std::to_string(i)));
     if (!id) continue;
     labels.push_back(*id);
@@ -65,22 +65,22 @@ TEST(Labels, AlignAsTheReferenceDoes) {
 TEST(Labels, TextsAndPlainIds) {
   ModelLabels model{{{0, "cat"}, {1, "dog"}}, {{"cat", 0}, {"dog", 1}}};
   const LabelAligner plain({}, std::nullopt, model);
-  EXPECT_EQ(**plain.align(Value(std::string("DOG")), "row"), 1);
-  EXPECT_EQ(**plain.align(Value(std::int64_t{1}), "row"), 1);
-  EXPECT_FALSE(plain.align(Value(std::int64_t{2}), "row").has_value());
-  EXPECT_FALSE(plain.align(Value(std::string("owl")), "row").has_value());
-  EXPECT_FALSE(plain.align(Value(0.5), "row").has_value());
+  EXPECT_EQ(**plain.align(Cell(std::string("DOG")), "row"), 1);
+  EXPECT_EQ(**plain.align(Cell(std::int64_t{1}), "row"), 1);
+  EXPECT_FALSE(plain.align(Cell(std::int64_t{2}), "row").has_value());
+  EXPECT_FALSE(plain.align(Cell(std::string("owl")), "row").has_value());
+  EXPECT_FALSE(plain.align(Cell(0.5), "row").has_value());
   const LabelAligner mapped({}, LabelMapping{{"7", 1}}, model);
-  EXPECT_EQ(**mapped.align(Value(std::int64_t{7}), "row"), 1);
-  EXPECT_FALSE(mapped.align(Value(std::int64_t{1}), "row").has_value());
+  EXPECT_EQ(**mapped.align(Cell(std::int64_t{7}), "row"), 1);
+  EXPECT_FALSE(mapped.align(Cell(std::int64_t{1}), "row").has_value());
 }
 
 TEST(Labels, NamesThatSayNothingAreNotCompared) {
   ModelLabels model{{{0, "LABEL_0"}, {1, "LABEL_1"}}, {{"LABEL_0", 0}, {"LABEL_1", 1}}};
   EXPECT_TRUE(model.generic());
   const LabelAligner aligner({"no", "yes", "maybe"}, std::nullopt, model);
-  EXPECT_EQ(**aligner.align(Value(std::int64_t{1}), "row"), 1);
-  EXPECT_EQ(*aligner.align(Value(std::int64_t{2}), "row"), std::nullopt);
+  EXPECT_EQ(**aligner.align(Cell(std::int64_t{1}), "row"), 1);
+  EXPECT_EQ(*aligner.align(Cell(std::int64_t{2}), "row"), std::nullopt);
 }
 
 TEST(Rows, AreThoseOfTheReference) {

@@ -59,6 +59,7 @@ Result<PerfReport> measure(std::shared_ptr<Runtime> runtime, const MeasureOption
   report.origin = options.origin;
   report.running_model_path = options.model;
   report.task = options.task;
+  report.precision = options.precision;
   report.device = name_of(options.target.device);
   report.device_name = options.device ? options.device->hardware_name : machine.cpu_name;
   report.ep = options.target.ep->name;
@@ -80,6 +81,7 @@ Result<PerfReport> measure(std::shared_ptr<Runtime> runtime, const MeasureOption
     session_options.ep_options = options.ep_options;
   }
   MemoryUse memory;
+  release_freed_memory();
   memory.baseline = resident_bytes();
   MK_TRY(const auto session, Session::open(runtime, options.model, session_options));
   memory.after_compile = resident_bytes();

@@ -23,6 +23,7 @@ struct MeasureOptions {
   std::string origin = "local";
   Path model;  // the file that the session opens
   std::optional<std::string> task;
+  std::string precision = "auto";  // as asked for
   Target target;
   const OfferedDevice* device = nullptr;  // of the target; null for the CPU
   std::vector<std::pair<std::string, std::string>> ep_options;

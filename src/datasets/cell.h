@@ -11,10 +11,10 @@
 
 namespace mk {
 
-class Value {
+class Cell {
  public:
   using Bytes = std::vector<std::byte>;
-  using List = std::vector<Value>;
+  using List = std::vector<Cell>;
   struct Struct {  // in the column's order
     std::vector<std::string> names;
     List values;
@@ -22,8 +22,8 @@ class Value {
   // uint64 only where int64 cannot hold it.
   using Any = std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, std::string, Bytes, List, Struct>;
 
-  Value() = default;
-  Value(Any any) : any_(std::move(any)) {}
+  Cell() = default;
+  Cell(Any any) : any_(std::move(any)) {}
 
   bool is_null() const { return std::holds_alternative<std::monostate>(any_); }
   // The value as T, or null where it is another kind.
@@ -34,7 +34,7 @@ class Value {
   // A whole number: int64, bool, or a float that is one.
   std::optional<std::int64_t> integer() const;
   // A field of a struct; null where there is none, or where this is no struct.
-  const Value* field(std::string_view name) const;
+  const Cell* field(std::string_view name) const;
   // "null", "an integer", "a text", ...: for messages.
   std::string_view kind() const;
 
