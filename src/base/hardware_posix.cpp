@@ -21,11 +21,12 @@ constexpr std::array<std::pair<const char*, const char*>, 6> pci_vendors{{{"0x80
 constexpr std::array<std::pair<const char*, const char*>, 4> cpu_vendors{
     {{"intel", "Intel"}, {"amd", "AMD"}, {"qualcomm", "Qualcomm"}, {"nvidia", "NVIDIA"}}};
 
-std::string first_line(const Path& file) {
-  auto text = read_text(file);
-  if (!text) return {};
-  text->erase(std::min(text->size(), text->find('\n')));
-  return std::move(*text);
+// Files of /sys and /proc have other sizes than they say, so they are read to their end.
+std::string first_line(const Path& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
 }
 
 std::string vendor_of(std::string_view number) {
@@ -36,10 +37,10 @@ std::string vendor_of(std::string_view number) {
 
 // "Model: <tab> NVIDIA H200" of the driver's file.
 std::string nvidia_model(const Path& folder) {
-  const auto text = read_text(folder / "information");
   constexpr std::string_view label = "Model:";
-  if (!text || !text->starts_with(label)) return {};
-  std::string line = text->substr(label.size(), text->find('\n') - label.size());
+  std::string line = first_line(folder / "information");
+  if (!line.starts_with(label)) return {};
+  line.erase(0, label.size());
   line.erase(0, line.find_first_not_of(" \t"));
   return line;
 }
