@@ -177,6 +177,7 @@ Status Publication::swap_in() {
   MK_TRY(const std::vector<FolderLock> locks, lock_all(folders));
   for (const Entry& entry : entries_) MK_CHECK(check_place(entry.final_path, entry.overwrite));
 
+  for (const auto& staging : stagings_) staging->mark_complete();
   std::vector<Move> moves;
   Status status;
   // One file alone replaces the old one in one step.

@@ -4,8 +4,9 @@
 // Files are written in a hidden folder beside their final places, under their final names (so that a model finds its
 // data there too), and published together: old files are moved away, the model first, then the new ones are moved in,
 // the model last. A reader sees the old set, none, or the new set, never a mixture. Everything is fsync'ed before.
-// A process that dies leaves only its hidden folder, which the next publication beside it sweeps; that of a process
-// that is still alive stays (it holds a lock).
+// A process that dies leaves only its hidden folder, which the next publication into the same folder sweeps: where the
+// dead one had begun to move whole files, the moves are finished; else what it wrote goes. The folder of a process that
+// is still alive stays (each holds a lock).
 
 #include <memory>
 #include <string_view>

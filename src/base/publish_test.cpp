@@ -18,6 +18,48 @@ Status publish_pair(const Path& folder, std::string_view text, bool overwrite = 
   return publication.commit();
 }
 
+// What a kill at each moment of a swap leaves behind, made by hand: the sweep ends with the whole new pair.
+TEST(Publication, ASweepFinishesASwapThatWasBegun) {
+  const char* staging = ".1-0123456789abcdef.winml-tmp";
+  struct Moment {
+    const char* name;
+    std::vector<std::pair<std::string, std::string>> files;
+  };
+  const std::vector<Moment> moments{
+      {"before the first move", {{"m.onnx", "a"}, {"m.onnx.data", "a"}, {"new/m.onnx", "b"}, {"new/m.onnx.data", "b"}}},
+      {"the old model is away",
+       {{"m.onnx.data", "a"}, {"old/m.onnx", "a"}, {"new/m.onnx", "b"}, {"new/m.onnx.data", "b"}}},
+      {"all old ones are away",
+       {{"old/m.onnx", "a"}, {"old/m.onnx.data", "a"}, {"new/m.onnx", "b"}, {"new/m.onnx.data", "b"}}},
+      {"the new data is in",
+       {{"m.onnx.data", "b"}, {"old/m.onnx", "a"}, {"old/m.onnx.data", "a"}, {"new/m.onnx", "b"}}},
+      {"all new ones are in", {{"m.onnx", "b"}, {"m.onnx.data", "b"}, {"old/m.onnx", "a"}, {"old/m.onnx.data", "a"}}},
+      {"a first publication, the data is in", {{"m.onnx.data", "b"}, {"new/m.onnx", "b"}}},
+  };
+  for (const Moment& moment : moments) {
+    const TemporaryFolder folder;
+    for (const char* inner : {"new", "old"}) std::filesystem::create_directories(folder / staging / inner);
+    folder.write(Path(staging) / "complete", "");
+    for (const auto& [name, text] : moment.files) {
+      const bool staged = name.find('/') != std::string::npos;
+      folder.write(staged ? Path(staging) / name : Path(name), text);
+    }
+    sweep_leftovers(folder.path());
+    EXPECT_EQ(names(folder.path()), (Names{"m.onnx", "m.onnx.data"})) << moment.name;
+    EXPECT_EQ(content(folder / "m.onnx"), "b") << moment.name;
+    EXPECT_EQ(content(folder / "m.onnx.data"), "b") << moment.name;
+  }
+}
+
+TEST(Publication, ASweepDropsWhatWasStillBeingWritten) {
+  const TemporaryFolder folder;
+  folder.write("m.onnx", "a");
+  folder.write(".1-0123456789abcdef.winml-tmp/new/m.onnx", "half");
+  sweep_leftovers(folder.path());
+  EXPECT_EQ(names(folder.path()), (Names{"m.onnx"}));
+  EXPECT_EQ(content(folder / "m.onnx"), "a");
+}
+
 TEST(Publication, PublishesTogether) {
   const TemporaryFolder folder;
   {

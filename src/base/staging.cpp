@@ -57,6 +57,10 @@ StagingFolder::~StagingFolder() {
   if (!kept_) std::filesystem::remove_all(path_, ignored);
 }
 
+void StagingFolder::mark_complete() {
+  if (auto mark = create_output(path_ / "complete", path_ / "complete")) static_cast<void>((*mark)->close());
+}
+
 void StagingFolder::keep() {
   if (std::exchange(kept_, true)) return;
   Path kept = path_;
@@ -65,6 +69,40 @@ void StagingFolder::keep() {
   std::filesystem::rename(path_, kept, code);
   if (!code) path_ = kept;
 }
+
+namespace {
+
+bool is_there(const Path& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(std::filesystem::symlink_status(path, ignored));
+}
+
+struct StagingPlaces {
+  Path fresh, old, mark;
+};
+
+// Moves files into `folder` under their own names, models last: they name their data.
+void move_home(const Path& from, std::vector<Path> names, const Path& folder) {
+  std::ranges::stable_partition(names, [](const Path& name) { return name.extension() != ".onnx"; });
+  for (const Path& name : names) {
+    if (!is_there(folder / name)) static_cast<void>(move_file(from / name, folder / name, false));
+  }
+}
+
+// Ends the swap of a process that was killed during it: what is old and still there goes away, models first, then the
+// new files, which were whole before the first move, come in.
+void finish_swap(const StagingPlaces& places, const Path& folder) {
+  const auto names = list_folder(places.fresh);
+  if (!is_there(places.mark) || !names) return;
+  std::vector<Path> leaving = *names;
+  std::ranges::stable_partition(leaving, [](const Path& name) { return name.extension() == ".onnx"; });
+  for (const Path& name : leaving) {
+    if (is_there(folder / name)) static_cast<void>(move_file(folder / name, places.old / name, true));
+  }
+  move_home(places.fresh, *names, folder);
+}
+
+}  // namespace
 
 void sweep_leftovers(const Path& folder) {
   const Result<std::vector<Path>> names = list_folder(folder);
@@ -75,7 +113,9 @@ void sweep_leftovers(const Path& folder) {
     std::error_code ignored;
     if (!std::filesystem::is_directory(std::filesystem::symlink_status(path, ignored))) continue;
     const FolderLock lock = FolderLock::take(path);
-    if (lock.state() == FolderLock::State::held) std::filesystem::remove_all(path, ignored);
+    if (lock.state() != FolderLock::State::held) continue;
+    finish_swap({path / "new", path / "old", path / "complete"}, folder);
+    std::filesystem::remove_all(path, ignored);
   }
 }
 

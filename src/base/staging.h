@@ -44,6 +44,8 @@ class StagingFolder {
   const Path& folder() const { return folder_; }  // the one it is in
   Path fresh() const { return path_ / "new"; }
   Path old() const { return path_ / "old"; }
+  // All new files are whole: from here on a sweep finishes the swap instead of dropping it.
+  void mark_complete();
   void keep();  // as ".<process>-<random>.winml-kept", which nothing sweeps: it holds what could not be put back
 
  private:

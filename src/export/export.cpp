@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 
 #include "base/json.h"
+#include "base/spelling.h"
 #include "base/system.h"
 #include "export/model_config.h"
 #include "export/model_metadata.h"
@@ -67,6 +69,43 @@ void remark_on_shapes(const ModelConfig& config, ExportPlan& plan, const ExportR
   }
 }
 
+// Names that --shape-config may have for some architecture (spec: export, shapes).
+constexpr std::array<std::string_view, 12> shape_names{"sequence_length",
+                                                       "height",
+                                                       "width",
+                                                       "num_channels",
+                                                       "num_choices",
+                                                       "feature_size",
+                                                       "nb_max_frames",
+                                                       "audio_sequence_length",
+                                                       "max_cache_len",
+                                                       "seq_len",
+                                                       "point_batch_size",
+                                                       "nb_points_per_image"};
+
+void warn_of_unknown_shapes(const ExportRequest& request, Progress& progress) {
+  for (const auto& [name, value] : request.shapes) {
+    if (std::ranges::find(shape_names, name) != shape_names.end()) continue;
+    const auto near = nearest(name, shape_names);
+    progress.warn(fmt::format("the shape '{}' is no dimension of any model and is ignored{}", name,
+                              near ? fmt::format("; did you mean '{}'?", *near) : ""));
+  }
+}
+
+// One text input that is given another shape takes the others along: they have one shape.
+void let_text_inputs_follow(std::vector<InputSpec>& inputs, const std::vector<TensorPatch>& patches,
+                            const Shape& shape_before) {
+  const auto patched = [&](const std::string& name) {
+    const auto found = std::ranges::find(patches, name, &TensorPatch::name);
+    return found != patches.end() && found->shape;
+  };
+  const auto ids = std::ranges::find(inputs, "input_ids", &InputSpec::name);
+  if (ids == inputs.end() || !patched("input_ids")) return;
+  for (InputSpec& input : inputs) {
+    if (!patched(input.name) && input.shape == shape_before) input.shape = ids->shape;
+  }
+}
+
 Result<ExportPlan> plan_with(const ModelConfig& config, const ExportRequest& request, Progress& progress) {
   ExportPlan plan;
   TaskRequest asked{.task = request.task.value_or(""),
@@ -82,7 +121,11 @@ Result<ExportPlan> plan_with(const ModelConfig& config, const ExportRequest& req
   ShapeRequest shapes{request.config.batch_size, request.shapes};
   MK_TRY(plan.inputs, default_inputs(config, plan.head, shapes, preprocessor_facts(request.folder, progress)));
   MK_TRY(plan.outputs, output_names(config, plan.head));
+  warn_of_unknown_shapes(request, progress);
+  const auto ids = std::ranges::find(plan.inputs, "input_ids", &InputSpec::name);
+  const Shape shape_before = ids == plan.inputs.end() ? Shape() : ids->shape;
   MK_CHECK(apply_patches(plan.inputs, request.config.input_tensors));
+  let_text_inputs_follow(plan.inputs, request.config.input_tensors, shape_before);
   MK_CHECK(apply_dynamic_axes(plan.inputs, request.config.dynamic_axes, plan.outputs));
   for (const InputSpec& input : plan.inputs) {
     if (!input.shape.empty() && input.shape[0].is_known() && input.shape[0].value != request.config.batch_size) {

@@ -1,0 +1,75 @@
+#include "export/export.h"
+
+#include "base/file.h"
+#include "base/json.h"
+#include "testing/testing.h"
+
+namespace mk {
+namespace {
+
+std::string shapes_of(const std::vector<InputSpec>& inputs) {
+  std::string text;
+  for (const InputSpec& input : inputs) text += input.name + to_string(input.shape) + " ";
+  return text;
+}
+
+ExportRequest bert_request() {
+  return {.folder = testing::repository("tests/data/cases/bert.fill-mask"), .model_id = "bert"};
+}
+
+// max_position_embeddings of the case is 64.
+TEST(PlanExport, TextInputsHaveOneShape) {
+  ExportRequest request = bert_request();
+  ASSERT_OK_AND(const ExportPlan plain, plan_export(request, silent_progress()));
+  EXPECT_EQ(shapes_of(plain.inputs), "input_ids[1, 64] attention_mask[1, 64] token_type_ids[1, 64] ");
+
+  request.shapes["sequence_length"] = 16;
+  request.config.batch_size = 2;
+  ASSERT_OK_AND(const ExportPlan shaped, plan_export(request, silent_progress()));
+  EXPECT_EQ(shapes_of(shaped.inputs), "input_ids[2, 16] attention_mask[2, 16] token_type_ids[2, 16] ");
+
+  request.config.input_tensors = {
+      {.name = "input_ids", .dtype = {}, .shape = Shape{Dim::symbolic("b"), Dim::known(9)}, .value_range = {}}};
+  ASSERT_OK_AND(const ExportPlan patched, plan_export(request, silent_progress()));
+  EXPECT_EQ(shapes_of(patched.inputs), "input_ids[b, 9] attention_mask[b, 9] token_type_ids[b, 9] ");
+}
+
+TEST(PlanExport, AnUnknownTaskIsAUsageError) {
+  ExportRequest request = bert_request();
+  request.task = "image-classification";
+  const auto plan = plan_export(request, silent_progress());
+  ASSERT_FALSE(plan.has_value());
+  EXPECT_EQ(plan.error().code, ErrorCode::usage);
+}
+
+TEST(ExportModel, WritesTheModelItsSideFilesAndReports) {
+  const testing::TemporaryFolder folder;
+  ASSERT_OK_AND(const ExportReport report,
+                export_model(bert_request(), folder / "m.onnx", false, true, silent_progress()));
+  EXPECT_EQ(report.tagged_nodes, report.nodes);
+  EXPECT_EQ(report.tied, (std::vector<std::string>{"cls.predictions.decoder.weight", "cls.predictions.decoder.bias"}));
+  std::vector<std::string> names;
+  ASSERT_OK_AND(const auto files, list_folder(folder.path()));
+  for (const Path& file : files) names.push_back(to_utf8(file));
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"config.json", "m.onnx", "m_htp_export_report.md", "m_htp_metadata.json"}));
+
+  const auto again = export_model(bert_request(), folder / "m.onnx", false, false, silent_progress());
+  ASSERT_FALSE(again.has_value());
+  EXPECT_EQ(again.error().code, ErrorCode::exists);
+}
+
+TEST(ExportModel, AHeadWithoutWeightsIsNotWritten) {
+  const testing::TemporaryFolder folder;
+  ExportRequest request{.folder = testing::repository("tests/data/cases/bert.feature-extraction"),
+                        .model_id = "bert",
+                        .task = "text-classification"};
+  const auto report = export_model(request, folder / "m.onnx", false, false, silent_progress());
+  ASSERT_FALSE(report.has_value());
+  EXPECT_EQ(report.error().code, ErrorCode::malformed);
+  EXPECT_NE(report.error().to_string().find("classifier"), std::string::npos);
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+}  // namespace
+}  // namespace mk
