@@ -7,8 +7,10 @@
 #include "base/json.h"
 #include "build/cache_key.h"
 #include "build/generate.h"
+#include "export/model_config.h"
 #include "graph/onnx_reader.h"
 #include "graph/summary.h"
+#include "hub/tasks.h"
 #include "winml/command.h"
 #include "winml/export_options.h"
 #include "winml/model_source.h"
@@ -117,7 +119,7 @@ Result<BuildConfig> config_of_model(const BuildOptions& o, BuildRequest& build, 
   }
   MK_CHECK(apply_export_files(request.exporting, request.shapes, o.files, context.progress));
   build.shapes = request.shapes;
-  MK_TRY(const ModelConfig config, ModelConfig::read(build.model.folder));
+  MK_TRY(const ModelConfig config, read_model_config(build.model.folder, *o.model));
   return generate_config(config, build.model.folder, request, context.progress);
 }
 
@@ -144,7 +146,8 @@ Result<BuildReport> run(const BuildOptions& o, Context& context) {
     request.folder = *o.output;
   } else {
     if (!request.config.loader.task) return fail(ErrorCode::usage, "--use-cache needs loader.task in the config");
-    request.cache_key = cache_key(*request.config.loader.task, request.config);
+    MK_CHECK(check_task(*request.config.loader.task));
+    request.cache_key = cache_key(*request.config.loader.task, request.config, {.dtype = o.dtype});
     request.folder = artifact_folder(*o.model);
     request.prefix = *request.cache_key + "_";
   }

@@ -77,7 +77,9 @@ void note_summary(const BuildConfig& config, const ConfigOptions& o, Progress& p
                                                  : config.quant->mode);
   if (config.compile) line("Compile", config.compile->execution_provider.value_or(""));
   if (config.quant || config.compile)
-    progress.note("`winml build` of this version has no quantize and compile stages yet: build from it with --no-quant --no-compile");
+    progress.note(
+        "`winml build` of this version has no quantize and compile stages yet: build from it with --no-quant "
+        "--no-compile");
 }
 
 Result<ConfigReport> run(const ConfigOptions& o, Context& context) {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/json.h"
+#include "build/manifest.h"
 #include "hub/resolve.h"
 #include "winml/command.h"
 #include "winml/export_options.h"
@@ -65,7 +66,14 @@ Result<ExportRequest> request_of(const ExportOptions& o, Context& context) {
 Result<ExportReport> run(const ExportOptions& o, Context& context) {
   MK_CHECK(guard_overwrite(o.output, o.overwrite));
   MK_TRY(const ExportRequest request, request_of(o, context));
-  return export_model(request, o.output, o.overwrite, o.with_report, context.progress);
+  std::string problem;
+  const auto manifest = find_manifest(o.output.parent_path(), "", problem);
+  return export_model(request,
+                      {.output = o.output,
+                       .overwrite = o.overwrite,
+                       .with_report = o.with_report,
+                       .ours = manifest ? artifacts_of(*manifest, "side") : std::vector<std::string>{}},
+                      context.progress);
 }
 
 std::string text(const ExportReport& r, const Context& context) {

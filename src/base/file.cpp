@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/output_file.h"
+#include "base/system.h"
 #include "base/system_error.h"
 
 namespace mk {
@@ -15,6 +16,7 @@ constexpr std::uint64_t copy_block = 256 << 10;
 
 Status OutputFile::begin(std::string_view action) {
   if (error_) return tl::make_unexpected(*error_);
+  if (interrupted()) return keep({.code = ErrorCode::interrupted, .message = "interrupted"});
   if (handle_ == -1) return fail(ErrorCode::failed, std::string(action) + ": the file is closed", to_utf8(shown_));
   return {};
 }
@@ -81,6 +83,7 @@ Status OutputFile::copy_blocks(const File& source, std::uint64_t offset, std::ui
     const std::span<std::byte> part(memory.get(), static_cast<std::size_t>(std::min<std::uint64_t>(length, block)));
     Status status = source.read(offset, part);
     if (status) status = write_all(part);
+    if (interrupted()) return keep({.code = ErrorCode::interrupted, .message = "interrupted"});
     if (!status) return keep(std::move(status).error());
     offset += part.size();
     length -= part.size();

@@ -139,10 +139,12 @@ std::string local_timestamp() { return local_time("%Y%m%d-%H%M%S"); }
 std::string local_time_of_day() { return local_time("%H:%M:%S"); }
 
 Result<SharedLibrary> SharedLibrary::load(const Path& path) {
-  // NODELETE: also when the library itself asks to be closed.
-  if (void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)) return SharedLibrary(handle);
-  const char* reason = ::dlerror();
   std::error_code ignored;
+  // A bare name would be looked for in the system's folders, though a file of that name is here.
+  const Path file = std::filesystem::exists(path, ignored) ? std::filesystem::absolute(path, ignored) : path;
+  // NODELETE: also when the library itself asks to be closed.
+  if (void* handle = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)) return SharedLibrary(handle);
+  const char* reason = ::dlerror();
   const bool missing = path.has_parent_path() && !std::filesystem::exists(path, ignored);
   return fail(missing ? ErrorCode::not_found : ErrorCode::failed,
               "cannot load the library: " + std::string(missing  ? "no such file"

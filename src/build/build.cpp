@@ -10,11 +10,9 @@
 #include "base/sha256.h"
 #include "base/system.h"
 #include "build/cache_key.h"
-#include "checkpoint/checkpoint.h"
 #include "export/side_files.h"
-#include "graph/onnx_reader.h"
+#include "export/source_files.h"
 #include "hub/content_id.h"
-#include "hub/side_files.h"
 
 namespace mk {
 namespace {
@@ -25,22 +23,8 @@ Path named(const BuildRequest& request, std::string_view name) {
   return request.folder / path_from_utf8(request.prefix + std::string(name));
 }
 
-// The files that a build reads: the configuration and the weights, or the graph and its data.
 Result<std::vector<Path>> source_files(const ResolvedModel& model) {
-  std::vector<Path> files;
-  if (model.is_onnx()) {
-    MK_TRY(const std::unique_ptr<Model> graph, read_onnx(model.onnx));
-    files.push_back(model.onnx);
-    for (const std::string& location : graph->external_locations) {
-      files.push_back(model.onnx.parent_path() / path_from_utf8(location));
-    }
-  } else {
-    MK_TRY(const Checkpoint checkpoint, Checkpoint::open(model.folder));
-    files = checkpoint.files();
-  }
-  MK_TRY(const std::vector<Path> side_files, side_files_in(model.folder));
-  for (const Path& side : side_files) files.push_back(model.folder / side);
-  return files;
+  return model.is_onnx() ? onnx_files(model.onnx) : checkpoint_files(model.folder);
 }
 
 Result<BuildInputs> inputs_of(const BuildRequest& request) {
@@ -74,20 +58,16 @@ std::string damage(const Path& folder, const Manifest& manifest) {
   return {};
 }
 
-std::vector<std::string> not_ours_to_do(const BuildConfig& config) {
-  std::vector<std::string> stages;
-  if (config.quant) stages.emplace_back("quant");
-  if (config.compile) stages.emplace_back("compile");
-  return stages;
+Status refuse_stage(std::string_view stage) {
+  return fail(ErrorCode::usage,
+              fmt::format("the config asks for a {} stage, which this version of winml does not have", stage),
+              fmt::format("#/{}", stage), fmt::format("Set it to null, or pass --no-{}", stage));
 }
 
 Status check_request(const BuildRequest& request) {
   MK_CHECK(validate(request.config));
-  for (const std::string& stage : not_ours_to_do(request.config)) {
-    return fail(ErrorCode::usage,
-                fmt::format("the config asks for a {} stage, which this version of winml does not have", stage),
-                "#/" + stage, fmt::format("Set it to null, or pass --no-{}", stage));
-  }
+  if (request.config.quant) return refuse_stage("quant");
+  if (request.config.compile) return refuse_stage("compile");
   if (request.model.is_onnx() && request.config.exporting) {
     return fail(ErrorCode::usage, "the config has an export section, but the model is an ONNX file", "#/export",
                 "Set it to null");
@@ -96,13 +76,9 @@ Status check_request(const BuildRequest& request) {
     return fail(ErrorCode::usage, "the config is for an ONNX file, but the model is a checkpoint", "#/export",
                 "Give it an export section");
   }
-  std::error_code ignored;
-  if (request.model.is_onnx() &&
-      std::filesystem::equivalent(request.model.onnx, named(request, "model.onnx"), ignored)) {
-    return fail(ErrorCode::usage, "the output would replace the model itself", to_utf8(request.model.onnx),
-                "Choose another folder with -o");
-  }
-  return {};
+  MK_TRY(const std::vector<Path> sources, source_files(request.model));
+  const Path model = named(request, "model.onnx");
+  return keep_sources(sources, std::vector<Path>{model, with_suffix(model, ".data")});
 }
 
 // The old state of the output folder, and what to do about it.
@@ -128,6 +104,12 @@ void remove_old_data(BuildState& state, const std::optional<Manifest>& before) {
   }
 }
 
+std::uint64_t model_bytes(const Manifest& manifest) {
+  std::uint64_t bytes = 0;
+  for (const ArtifactRecord& a : manifest.artifacts) bytes += a.role == "model" || a.role == "data" ? a.bytes : 0;
+  return bytes;
+}
+
 BuildReport reused(const BuildRequest& request, Manifest manifest, Clock::time_point start) {
   BuildReport report{.model_id = request.model.name(),
                      .reused = true,
@@ -136,9 +118,7 @@ BuildReport reused(const BuildRequest& request, Manifest manifest, Clock::time_p
                      .config_path = named(request, "winml_build_config.json"),
                      .manifest_path = manifest_path(request.folder, request.prefix),
                      .manifest = std::move(manifest)};
-  for (const ArtifactRecord& a : report.manifest.artifacts) {
-    if (a.role == "model" || a.role == "data") report.bytes += a.bytes;
-  }
+  report.bytes = model_bytes(report.manifest);
   report.elapsed_seconds = std::chrono::duration<double>(Clock::now() - start).count();
   return report;
 }
@@ -147,6 +127,7 @@ BuildReport reused(const BuildRequest& request, Manifest manifest, Clock::time_p
 
 Result<BuildReport> build_model(const BuildRequest& request, Progress& progress) {
   const auto start = Clock::now();
+  sweep_leftovers(request.folder);
   MK_CHECK(check_request(request));
   const Path final_path = named(request, "model.onnx");
   std::error_code ignored;
@@ -155,9 +136,7 @@ Result<BuildReport> build_model(const BuildRequest& request, Progress& progress)
                 .model_there = std::filesystem::exists(final_path, ignored)};
   if (!problem.empty()) progress.warn("the manifest of an older build is not used: " + problem);
 
-  // Hashing the source takes as long as reading it: beside the export, except where it decides whether to export at
-  // all.
-  auto hashing = std::async(std::launch::async, [&request] { return inputs_of(request); });
+  std::optional<BuildInputs> known_inputs;
   std::string reason;
   if (before.model_there) {
     if (request.rebuild) {
@@ -166,24 +145,24 @@ Result<BuildReport> build_model(const BuildRequest& request, Progress& progress)
       return fail(ErrorCode::exists, "the folder has a model that no build made", to_utf8(final_path),
                   "Choose another folder with -o, or pass --rebuild to replace it");
     } else {
-      auto inputs = hashing.get();
-      if (!inputs) return tl::make_unexpected(std::move(inputs).error());
-      reason = difference(before.manifest->inputs, *inputs);
+      MK_TRY(known_inputs, inputs_of(request));
+      reason = difference(before.manifest->inputs, *known_inputs);
       if (reason.empty()) reason = damage(request.folder, *before.manifest);
       if (reason.empty()) return reused(request, std::move(*before.manifest), start);
       progress.note("building again: " + reason);
-      hashing =
-          std::async(std::launch::deferred, [inputs = std::move(*inputs)]() -> Result<BuildInputs> { return inputs; });
     }
   }
 
-  BuildState state{.request = request,
-                   .progress = progress,
-                   .config = request.config,
-                   .final_path = final_path,
-                   .overwrite = before.model_there || before.manifest.has_value()};
+  BuildState state{.request = request, .progress = progress, .config = request.config, .final_path = final_path};
+  // Hashing the source takes as long as reading it: beside the writing, once the graph is known to be good.
+  std::future<Result<BuildInputs>> hashing;
+  state.graph_is_good = [&] {
+    if (!known_inputs) hashing = std::async(std::launch::async, [&request] { return inputs_of(request); });
+  };
   MK_TRY(std::vector<StageRecord> records, run_stages(state, build_stages()));
-  MK_TRY(BuildInputs inputs, hashing.get());
+  if (!known_inputs) {
+    MK_TRY(known_inputs, hashing.get());
+  }
 
   Manifest manifest{.source = request.model.is_onnx() ? "onnx" : "hf",
                     .final_artifact = to_utf8(final_path.filename()),
@@ -192,7 +171,7 @@ Result<BuildReport> build_model(const BuildRequest& request, Progress& progress)
                     .task = state.plan ? std::optional(state.plan->head.task) : request.config.loader.task,
                     .cache_key = request.cache_key,
                     .timestamp = utc_timestamp(),
-                    .inputs = std::move(inputs)};
+                    .inputs = std::move(*known_inputs)};
   if (!request.model.commit.empty()) manifest.revision = request.model.commit;
   if (request.model.is_onnx()) manifest.input_onnx = to_utf8(request.model.onnx);
   for (StageRecord& record : manifest.stages) {
@@ -203,9 +182,9 @@ Result<BuildReport> build_model(const BuildRequest& request, Progress& progress)
   state.config.automatic = false;
   MK_TRY(const std::vector<std::string> sides,
          add_side_files(request.model.folder, request.folder,
-                        before.manifest ? artifacts_of(*before.manifest, "side") : std::vector<std::string>{},
-                        state.overwrite, state.publication, progress));
-  MK_CHECK(state.publication.add_text(config_path, dump_json(to_json(state.config)), state.overwrite));
+                        before.manifest ? artifacts_of(*before.manifest, "side") : std::vector<std::string>{}, true,
+                        state.publication, progress));
+  MK_CHECK(state.publication.add_text(config_path, dump_json(to_json(state.config)), true));
   for (std::size_t i = 0; i < state.files.size(); ++i) {
     MK_TRY(manifest.artifacts.emplace_back(), artifact(state, state.files[i], i == 0 ? "model" : "data"));
   }
@@ -216,7 +195,7 @@ Result<BuildReport> build_model(const BuildRequest& request, Progress& progress)
   remove_old_data(state, before.manifest);
   manifest.elapsed_seconds = std::chrono::duration<double>(Clock::now() - start).count();
   const Path manifest_file = manifest_path(request.folder, request.prefix);
-  MK_CHECK(state.publication.add_text(manifest_file, dump_json(to_json(manifest)), state.overwrite));
+  MK_CHECK(state.publication.add_text(manifest_file, dump_json(to_json(manifest)), true));
   // A folder with a model has its manifest.
   state.publication.publish_last(final_path);
   MK_CHECK(state.publication.commit());
@@ -227,9 +206,7 @@ Result<BuildReport> build_model(const BuildRequest& request, Progress& progress)
                      .config_path = config_path,
                      .manifest_path = manifest_file,
                      .manifest = std::move(manifest)};
-  for (const ArtifactRecord& a : report.manifest.artifacts) {
-    if (a.role == "model" || a.role == "data") report.bytes += a.bytes;
-  }
+  report.bytes = model_bytes(report.manifest);
   report.elapsed_seconds = std::chrono::duration<double>(Clock::now() - start).count();
   return report;
 }

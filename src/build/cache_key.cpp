@@ -100,8 +100,7 @@ std::string task_abbreviation(std::string_view task) {
 std::string cache_key(std::string_view task, const BuildConfig& config, const BuildControls& controls) {
   std::string key = task_abbreviation(task) + "_" + config_hash(config);
   Json deviations = Json::object();
-  if (controls.skip_optimize) deviations["skip_optimize"] = true;
-  if (controls.max_optim_iterations) deviations["hack_max_optim_iterations"] = *controls.max_optim_iterations;
+  if (controls.dtype && *controls.dtype != "fp32") deviations["dtype"] = *controls.dtype;
   if (!deviations.empty()) key += "_" + short_hash(deviations, 8);
   return key;
 }

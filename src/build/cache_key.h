@@ -20,8 +20,7 @@ std::string task_abbreviation(std::string_view task);
 
 // What a build was told beyond its config.
 struct BuildControls {
-  bool skip_optimize = false;
-  std::optional<std::int64_t> max_optim_iterations;
+  std::optional<std::string> dtype;  // --dtype
 };
 // "imgcls_0123456789abcdef", and "_" with eight more digits where controls deviate.
 std::string cache_key(std::string_view task, const BuildConfig& config, const BuildControls& controls = {});

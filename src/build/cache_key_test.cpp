@@ -41,9 +41,8 @@ TEST(CacheKey, NamesTheTaskAndDeviations) {
   const std::string plain = cache_key("image-classification", config);
   EXPECT_EQ(plain, "imgcls_" + config_hash(config));
   EXPECT_EQ(cache_key("inpainting", config), "inpainti_" + config_hash(config));
-  EXPECT_EQ(cache_key("image-classification", config, {.skip_optimize = true}), plain + "_08b7e1b5");
-  EXPECT_EQ(cache_key("image-classification", config, {.skip_optimize = true, .max_optim_iterations = 0}),
-            plain + "_104d9d10");
+  EXPECT_EQ(cache_key("image-classification", config, {.dtype = "fp16"}), plain + "_ca81ed69");
+  EXPECT_EQ(cache_key("image-classification", config, {.dtype = "fp32"}), plain);
 }
 
 TEST(CacheKey, FoldersAreNamedAfterTheModel) {

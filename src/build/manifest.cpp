@@ -172,6 +172,7 @@ std::vector<std::string> artifacts_of(const Manifest& manifest, std::string_view
 }
 
 std::string difference(const BuildInputs& before, const BuildInputs& now) {
+  if (before.tool_version.empty()) return "its manifest does not say what it was built from";
   if (before.tool_version != now.tool_version) {
     return fmt::format("winml is {}, it was built by {}", now.tool_version, before.tool_version);
   }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <chrono>
 
 #include "base/system.h"
 #include "build/check_run.h"
@@ -54,6 +55,7 @@ Result<std::string> export_stage(BuildState& state) {
 Result<std::string> read_stage(BuildState& state) {
   MK_TRY(std::unique_ptr<Model> model, read_onnx(state.request.model.onnx, {.progress = &state.progress}));
   MK_CHECK(verify(*model));
+  MK_CHECK(check_onnx(*model));
   std::string detail = fmt::format("opset {}, {} nodes", model->opset(), model->graph->node_count());
   if (!model->external_locations.empty()) state.graph = std::move(model);
   return detail;
@@ -61,12 +63,12 @@ Result<std::string> read_stage(BuildState& state) {
 
 Result<std::uint64_t> write_model(BuildState& state) {
   if (state.graph) {
-    MK_TRY(const WrittenModel written, write_onnx(*state.graph, state.final_path, state.publication, state.overwrite));
+    MK_TRY(const WrittenModel written, write_onnx(*state.graph, state.final_path, state.publication, true));
     state.files = written.files;
     return written.bytes;
   }
   MK_TRY(const auto source, File::open(state.request.model.onnx));
-  MK_TRY(FileWriter writer, state.publication.add(state.final_path, state.overwrite));
+  MK_TRY(FileWriter writer, state.publication.add(state.final_path, true));
   MK_CHECK(writer.copy_from(*source, 0, source->size()));
   MK_CHECK(writer.close());
   state.files = {state.final_path};
@@ -74,6 +76,7 @@ Result<std::uint64_t> write_model(BuildState& state) {
 }
 
 Result<std::string> write_stage(BuildState& state) {
+  state.graph_is_good();
   MK_TRY(const std::uint64_t bytes, write_model(state));
   return fmt::format("{}, {}", to_utf8(state.final_path.filename()), megabytes(bytes));
 }

@@ -1,7 +1,7 @@
 #pragma once
 // The one pipeline: stages as values, run in order over one state, by every command that makes a model (spec: build).
 
-#include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -42,10 +42,9 @@ struct BuildState {
   std::unique_ptr<Model> graph;    // null where the source file is taken as it is
   std::optional<ExportPlan> plan;  // of a checkpoint
   Path final_path;                 // of the model
-  bool overwrite = false;          // old artefacts there are ours to replace
   Publication publication;
-  std::vector<Path> files;  // the model, then its data
-  std::vector<std::string> side_files;
+  std::vector<Path> files;              // the model, then its data
+  std::function<void()> graph_is_good;  // called once, before anything is written
 };
 
 struct BuildStage {

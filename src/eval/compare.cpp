@@ -115,6 +115,14 @@ class OutputTally {
   Finding mismatches_, nans_, infinities_;
 };
 
+std::vector<std::string> missing_outputs(const Session& candidate, const Session& reference) {
+  std::vector<std::string> missing;
+  for (const Port& port : reference.outputs())
+    if (std::ranges::find(candidate.outputs(), port.name, &Port::name) == candidate.outputs().end())
+      missing.push_back(port.name);
+  return missing;
+}
+
 // Tensors that both give, in the candidate's order.
 Result<std::vector<std::string>> common_outputs(const Session& candidate, const Session& reference,
                                                 Progress& progress) {
@@ -133,8 +141,7 @@ Result<std::vector<std::string>> common_outputs(const Session& candidate, const 
       add_only(port.name);
     }
   }
-  for (const Port& port : reference.outputs())
-    if (find_in(candidate, port.name) == candidate.outputs().end()) add_only(port.name);
+  for (const std::string& name : missing_outputs(candidate, reference)) add_only(name);
   if (common.empty())
     return fail(ErrorCode::failed, "the models have no output in common: " + only, {},
                 "Outputs are matched by name; rename them or compare other models");
@@ -169,11 +176,13 @@ Result<std::vector<Tolerance>> parse_tolerances(const std::vector<std::pair<std:
 }
 
 bool CompareReport::yes() const {
-  return std::all_of(outputs.begin(), outputs.end(), [](const auto& output) { return output.reasons.empty(); });
+  return missing.empty() &&
+         std::all_of(outputs.begin(), outputs.end(), [](const auto& output) { return output.reasons.empty(); });
 }
 
 std::vector<std::string> CompareReport::reasons() const {
   std::vector<std::string> all;
+  for (const std::string& name : missing) all.push_back(name + ": the candidate has no such output");
   for (const OutputComparison& output : outputs)
     for (const std::string& reason : output.reasons) all.push_back(output.name + ": " + reason);
   return all;
@@ -198,7 +207,8 @@ Result<CompareReport> compare_sessions(const Session& candidate, const Session& 
   }
   stage->done(std::to_string(source.samples()) + " samples");
 
-  CompareReport report{source.samples(), options.tolerances, {}, source.dynamic()};
+  CompareReport report{
+      source.samples(), options.tolerances, {}, source.dynamic(), missing_outputs(candidate, reference)};
   for (const OutputTally& tally : tallies) report.outputs.push_back(tally.finish(options.tolerances));
   return report;
 }

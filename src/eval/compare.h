@@ -54,6 +54,7 @@ struct CompareReport {
   std::vector<Tolerance> tolerances;
   std::vector<OutputComparison> outputs;                      // that both models have, in the candidate's order
   std::vector<std::pair<std::string, std::int64_t>> dynamic;  // dimensions that were chosen
+  std::vector<std::string> missing;  // outputs of the reference that the candidate lacks: the answer is no
 
   bool yes() const;
   std::vector<std::string> reasons() const;  // "logits: max_abs_diff is 0.25, the limit is 0.001"

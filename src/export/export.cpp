@@ -13,6 +13,8 @@
 #include "export/model_metadata.h"
 #include "export/report_files.h"
 #include "export/side_files.h"
+#include "export/source_files.h"
+#include "graph/onnx_reader.h"
 #include "graph/onnx_writer.h"
 #include "graph/shape_inference.h"
 #include "graph/verifier.h"
@@ -92,17 +94,16 @@ void warn_of_unknown_shapes(const ExportRequest& request, Progress& progress) {
   }
 }
 
-// One text input that is given another shape takes the others along: they have one shape.
-void let_text_inputs_follow(std::vector<InputSpec>& inputs, const std::vector<TensorPatch>& patches,
-                            const Shape& shape_before) {
-  const auto patched = [&](const std::string& name) {
-    const auto found = std::ranges::find(patches, name, &TensorPatch::name);
-    return found != patches.end() && found->shape;
+// Text inputs have one shape: those that nobody speaks of follow input_ids.
+void let_text_inputs_follow(std::vector<InputSpec>& inputs, const ExportConfig& config, const Shape& shape_before) {
+  const auto spoken_of = [&](const std::string& name) {
+    const auto patch = std::ranges::find(config.input_tensors, name, &TensorPatch::name);
+    return config.dynamic_axes.contains(name) || (patch != config.input_tensors.end() && patch->shape);
   };
   const auto ids = std::ranges::find(inputs, "input_ids", &InputSpec::name);
-  if (ids == inputs.end() || !patched("input_ids")) return;
+  if (ids == inputs.end() || !spoken_of("input_ids")) return;
   for (InputSpec& input : inputs) {
-    if (!patched(input.name) && input.shape == shape_before) input.shape = ids->shape;
+    if (!spoken_of(input.name) && input.shape == shape_before) input.shape = ids->shape;
   }
 }
 
@@ -125,8 +126,8 @@ Result<ExportPlan> plan_with(const ModelConfig& config, const ExportRequest& req
   const auto ids = std::ranges::find(plan.inputs, "input_ids", &InputSpec::name);
   const Shape shape_before = ids == plan.inputs.end() ? Shape() : ids->shape;
   MK_CHECK(apply_patches(plan.inputs, request.config.input_tensors));
-  let_text_inputs_follow(plan.inputs, request.config.input_tensors, shape_before);
   MK_CHECK(apply_dynamic_axes(plan.inputs, request.config.dynamic_axes, plan.outputs));
+  let_text_inputs_follow(plan.inputs, request.config, shape_before);
   for (const InputSpec& input : plan.inputs) {
     if (!input.shape.empty() && input.shape[0].is_known() && input.shape[0].value != request.config.batch_size) {
       progress.info(fmt::format("'{}' has {} rows, batch_size is {}", input.name, input.shape[0].value,
@@ -135,6 +136,39 @@ Result<ExportPlan> plan_with(const ModelConfig& config, const ExportRequest& req
   }
   remark_on_shapes(config, plan, request);
   return plan;
+}
+
+// Whether the model that is there has this file for its external data.
+bool names_data(const Path& model, const Path& data) {
+  const auto old = read_onnx(model, {.require_external_data = false});
+  return old &&
+         std::ranges::find((*old)->external_locations, to_utf8(data.filename())) != (*old)->external_locations.end();
+}
+
+// Weights that float16 cannot hold would become infinite. One pass over them, only where float16 was asked for.
+Status check_float16_range(const Model& model) {
+  constexpr std::size_t block = 1u << 20;
+  std::vector<std::byte> buffer(block);
+  std::vector<std::string> names;
+  for (const Value* value : model.graph->initializers()) {
+    const Tensor& tensor = *value->initializer();
+    if (tensor.type != DataType::float16 || tensor.data == nullptr || tensor.data->in_memory()) continue;
+    bool infinite = false;
+    for (std::uint64_t at = 0; at < tensor.data->size() && !infinite; at += block) {
+      const std::span<std::byte> part(buffer.data(), std::min<std::uint64_t>(block, tensor.data->size() - at));
+      MK_CHECK(tensor.data->read(at, part));
+      for (std::size_t i = 0; i + 1 < part.size(); i += 2) {
+        const auto bits = std::to_integer<unsigned>(part[i]) | std::to_integer<unsigned>(part[i + 1]) << 8;
+        infinite = infinite || (bits & 0x7FFF) == 0x7C00;
+      }
+    }
+    if (infinite) names.push_back(tensor.name);
+  }
+  if (names.empty()) return {};
+  return fail(
+      ErrorCode::unsupported,
+      fmt::format("{} tensors have values beyond float16's 65504, the first is {}", names.size(), names.front()), {},
+      "Export as fp32");
 }
 
 }  // namespace
@@ -167,23 +201,29 @@ Result<ExportedGraph> export_graph(const ExportRequest& request, Progress& progr
   for (const InferenceNote& note : inference.notes) progress.debug(fmt::format("{}: {}", note.node, note.message));
   MK_CHECK(verify(model));
   MK_CHECK(check_onnx(model));
+  if (request.float_type == DataType::float16) MK_CHECK(check_float16_range(model));
   result.seconds = seconds_since(start);
   return result;
 }
 
-Result<ExportReport> export_model(const ExportRequest& request, const Path& output, bool overwrite, bool with_report,
+Result<ExportReport> export_model(const ExportRequest& request, const ExportDestination& destination,
                                   Progress& progress) {
   const auto start = std::chrono::steady_clock::now();
+  const auto& [output, overwrite, with_report, ours] = destination;
+  const Path folder = output.has_parent_path() ? output.parent_path() : Path(".");
+  sweep_leftovers(folder);
   std::error_code ignored;
   if (std::filesystem::exists(output, ignored) && !overwrite) {
     return fail(ErrorCode::exists, "Output already exists", to_utf8(output), "Re-run with --overwrite to replace it");
   }
+  MK_TRY(const std::vector<Path> sources, checkpoint_files(request.folder));
+  const Path data = with_suffix(output, ".data");
+  MK_CHECK(keep_sources(sources, std::vector<Path>{output, data}));
   auto stage = progress.stage("export");
   MK_TRY(const ExportedGraph exported, export_graph(request, progress));
   Publication publication;
-  const Path folder = output.has_parent_path() ? output.parent_path() : Path(".");
   MK_TRY(const std::vector<std::string> sides,
-         add_side_files(request.folder, folder, {}, overwrite, publication, progress));
+         add_side_files(request.folder, folder, ours, overwrite, publication, progress));
 
   const Model& model = *exported.built.model;
   const Path stem = folder / output.stem();
@@ -197,6 +237,7 @@ Result<ExportReport> export_model(const ExportRequest& request, const Path& outp
     MK_CHECK(publication.add_text(markdown_path, markdown_report(exported, facts), overwrite));
   }
   MK_TRY(const WrittenModel written, write_onnx(model, output, publication, overwrite));
+  if (written.files.size() == 1 && names_data(output, data)) publication.remove_on_commit(data);
   MK_CHECK(publication.commit());
 
   ExportReport report{.model_id = request.model_id,

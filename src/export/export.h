@@ -64,8 +64,16 @@ Result<ExportPlan> plan_export(const ModelConfig& config, const ExportRequest& r
 // The checked graph, weights still views of the checkpoint.
 Result<ExportedGraph> export_graph(const ExportRequest& request, Progress& progress);
 
+// Where an export goes.
+struct ExportDestination {
+  Path output;
+  bool overwrite = false;
+  bool with_report = false;
+  std::vector<std::string> ours;  // side files there that a manifest lists: these may be replaced
+};
+
 // The whole of `winml export`: graph, model file, side files, reports.
-Result<ExportReport> export_model(const ExportRequest& request, const Path& output, bool overwrite, bool with_report,
+Result<ExportReport> export_model(const ExportRequest& request, const ExportDestination& destination,
                                   Progress& progress);
 
 Json to_json(const ExportReport& report);

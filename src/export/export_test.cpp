@@ -32,6 +32,11 @@ TEST(PlanExport, TextInputsHaveOneShape) {
       {.name = "input_ids", .dtype = {}, .shape = Shape{Dim::symbolic("b"), Dim::known(9)}, .value_range = {}}};
   ASSERT_OK_AND(const ExportPlan patched, plan_export(request, silent_progress()));
   EXPECT_EQ(shapes_of(patched.inputs), "input_ids[b, 9] attention_mask[b, 9] token_type_ids[b, 9] ");
+
+  request.config.input_tensors.clear();
+  request.config.dynamic_axes = {{"input_ids", {{1, "s"}}}};
+  ASSERT_OK_AND(const ExportPlan dynamic, plan_export(request, silent_progress()));
+  EXPECT_EQ(shapes_of(dynamic.inputs), "input_ids[2, s] attention_mask[2, s] token_type_ids[2, s] ");
 }
 
 TEST(PlanExport, AnUnknownTaskIsAUsageError) {
@@ -45,18 +50,33 @@ TEST(PlanExport, AnUnknownTaskIsAUsageError) {
 TEST(ExportModel, WritesTheModelItsSideFilesAndReports) {
   const testing::TemporaryFolder folder;
   ASSERT_OK_AND(const ExportReport report,
-                export_model(bert_request(), folder / "m.onnx", false, true, silent_progress()));
+                export_model(bert_request(), {.output = folder / "m.onnx", .with_report = true}, silent_progress()));
   EXPECT_EQ(report.tagged_nodes, report.nodes);
   EXPECT_EQ(report.tied, (std::vector<std::string>{"cls.predictions.decoder.weight", "cls.predictions.decoder.bias"}));
   std::vector<std::string> names;
   ASSERT_OK_AND(const auto files, list_folder(folder.path()));
   for (const Path& file : files) names.push_back(to_utf8(file));
-  EXPECT_EQ(names,
-            (std::vector<std::string>{"config.json", "m.onnx", "m_htp_export_report.md", "m_htp_metadata.json"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"config.json", "m.onnx", "m_htp_export_report.md", "m_htp_metadata.json",
+                                             "modules.json"}));
 
-  const auto again = export_model(bert_request(), folder / "m.onnx", false, false, silent_progress());
+  const auto again = export_model(bert_request(), {.output = folder / "m.onnx"}, silent_progress());
   ASSERT_FALSE(again.has_value());
   EXPECT_EQ(again.error().code, ErrorCode::exists);
+}
+
+TEST(ExportModel, NeverReplacesWhatItReads) {
+  const testing::TemporaryFolder folder;
+  for (const char* name : {"config.json", "model.safetensors"}) {
+    std::filesystem::copy_file(testing::repository("samples/digits-vit") / name, folder / name);
+  }
+  const ExportRequest request{.folder = folder.path(), .model_id = "digits"};
+  for (const char* name : {"config.json", "model.safetensors"}) {
+    const auto report = export_model(request, {.output = folder / name, .overwrite = true}, silent_progress());
+    ASSERT_FALSE(report.has_value()) << name;
+    EXPECT_EQ(report.error().code, ErrorCode::usage);
+    EXPECT_EQ(std::filesystem::file_size(folder / name),
+              std::filesystem::file_size(testing::repository("samples/digits-vit") / name));
+  }
 }
 
 TEST(ExportModel, AHeadWithoutWeightsIsNotWritten) {
@@ -64,7 +84,7 @@ TEST(ExportModel, AHeadWithoutWeightsIsNotWritten) {
   ExportRequest request{.folder = testing::repository("tests/data/cases/bert.feature-extraction"),
                         .model_id = "bert",
                         .task = "text-classification"};
-  const auto report = export_model(request, folder / "m.onnx", false, false, silent_progress());
+  const auto report = export_model(request, {.output = folder / "m.onnx"}, silent_progress());
   ASSERT_FALSE(report.has_value());
   EXPECT_EQ(report.error().code, ErrorCode::malformed);
   EXPECT_NE(report.error().to_string().find("classifier"), std::string::npos);
