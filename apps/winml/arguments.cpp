@@ -161,10 +161,10 @@ bool asks_for_json(std::span<const std::string> arguments) {
     if (argument == "--") return false;
     if (argument == "-f" || argument == "--format") {
       if (i + 1 < arguments.size() && is_json(arguments[i + 1])) return true;
-    } else if (argument.starts_with("--format=") && is_json(argument.substr(9))) {
-      return true;
-    } else if (argument.starts_with("-f") && is_json(argument.substr(argument.starts_with("-f=") ? 3 : 2))) {
-      return true;
+      continue;
+    }
+    for (const std::string_view prefix : {"--format=", "-f=", "-f"}) {
+      if (argument.starts_with(prefix) && is_json(argument.substr(prefix.size()))) return true;
     }
   }
   return false;

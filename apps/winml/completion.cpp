@@ -208,6 +208,7 @@ std::string fish_script(const std::vector<std::unique_ptr<CommandRows>>& command
 
 std::string powershell_list(const std::vector<std::string>& words) {
   std::vector<std::string> items;
+  items.reserve(words.size());
   for (const std::string& word : words) items.push_back(quoted(word, "''"));
   return fmt::format("@({})", join(items, ", "));
 }
@@ -278,6 +279,7 @@ constexpr std::array shells{
 
 void describe(CompletionOptions& o, OptionTable& options) {
   std::vector<std::string> names;
+  names.reserve(shells.size());
   for (const Shell& shell : shells) names.emplace_back(shell.name);
   options.positional("SHELL", o.shell, "The shell to print a script for").choices(names).required();
 }

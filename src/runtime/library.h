@@ -47,7 +47,7 @@ class Runtime {
   OrtEnv* env() const { return env_; }
 
  private:
-  Runtime(SharedLibrary library, const OrtApi* api) : library_(std::move(library)), api_(api) {}
+  Runtime(SharedLibrary library, const OrtApi* api) : library_(library), api_(api) {}
   SharedLibrary library_;
   const OrtApi* api_;
   OrtEnv* env_ = nullptr;
