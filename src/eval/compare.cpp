@@ -1,5 +1,7 @@
 #include "eval/compare.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -132,7 +134,9 @@ Result<std::vector<std::string>> common_outputs(const Session& candidate, const 
     const auto& ports = session.outputs();
     return std::find_if(ports.begin(), ports.end(), [&](const Port& port) { return port.name == name; });
   };
-  const auto add_only = [&](const std::string& name) { only += (only.empty() ? "'" : ", '") + name + "'"; };
+  const auto add_only = [&](const std::string& name) {
+    only.append(only.empty() ? "'" : ", '").append(name).append("'");
+  };
   for (const Port& port : candidate.outputs()) {
     const auto other = find_in(reference, port.name);
     if (other != reference.outputs().end() && port.type.is_tensor() && other->type.is_tensor()) {
@@ -162,13 +166,13 @@ Result<std::vector<Tolerance>> parse_tolerances(const std::vector<std::pair<std:
     const auto metric = metric_named(name);
     if (!metric) {
       std::string known;
-      for (const MetricRow& row : all_metrics) known += (known.empty() ? "" : ", ") + std::string(row.name);
+      for (const MetricRow& row : all_metrics) known.append(known.empty() ? "" : ", ").append(row.name);
       return fail(ErrorCode::usage, "unknown metric '" + name + "'", "--tolerance", "Known are " + known);
     }
     double limit = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), limit);
     if (text.empty() || error != std::errc{} || end != text.data() + text.size() || std::isnan(limit))
-      return fail(ErrorCode::usage, "'" + text + "' is no number for " + name, "--tolerance");
+      return fail(ErrorCode::usage, fmt::format("'{}' is no number for {}", text, name), "--tolerance");
     std::erase_if(tolerances, [&](const Tolerance& other) { return other.metric.metric == metric->metric; });
     tolerances.push_back({*metric, limit});
   }
@@ -213,8 +217,8 @@ Result<CompareReport> compare_sessions(const Session& candidate, const Session& 
   return report;
 }
 
-Result<CompareReport> compare_models(std::shared_ptr<Runtime> runtime, const Path& candidate, const Path& reference,
-                                     const CompareOptions& options, Progress& progress) {
+Result<CompareReport> compare_models(const std::shared_ptr<Runtime>& runtime, const Path& candidate,
+                                     const Path& reference, const CompareOptions& options, Progress& progress) {
   std::map<std::string, ValueRange> ranges;
   for (const Path& path : {candidate, reference}) {
     MK_TRY(const auto model, read_onnx(path));

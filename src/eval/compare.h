@@ -62,8 +62,8 @@ struct CompareReport {
 
 // Ranges of the inputs' values are read from the models. failed when they have no output in common, or an input of one
 // cannot be an input of the other; inference when one does not run; interrupted.
-Result<CompareReport> compare_models(std::shared_ptr<Runtime> runtime, const Path& candidate, const Path& reference,
-                                     const CompareOptions& options, Progress& progress);
+Result<CompareReport> compare_models(const std::shared_ptr<Runtime>& runtime, const Path& candidate,
+                                     const Path& reference, const CompareOptions& options, Progress& progress);
 Result<CompareReport> compare_sessions(const Session& candidate, const Session& reference,
                                        const std::map<std::string, ValueRange>& ranges, const CompareOptions& options,
                                        Progress& progress);

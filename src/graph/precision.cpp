@@ -95,7 +95,7 @@ std::optional<std::string> detected_precision(const Model& model) {
   const int weights = majority(tally.weight_bits);
   const int activations = majority(tally.activation_bits);
   if (weights || activations) return label(weights, activations);
-  const auto name = float_name(tally.float_values);
+  auto name = float_name(tally.float_values);
   if (tally.block_bits > 0) return label(tally.block_bits, name == "fp32" ? 32 : 16);
   return name;
 }

@@ -50,7 +50,7 @@ Error explained(Error error, const MeasureOptions& options) {
 
 }  // namespace
 
-Result<PerfReport> measure(std::shared_ptr<Runtime> runtime, const MeasureOptions& options, Progress& progress,
+Result<PerfReport> measure(const std::shared_ptr<Runtime>& runtime, const MeasureOptions& options, Progress& progress,
                            const std::function<void(const PerfReport&)>& started) {
   const FileFacts facts = read_facts(options.model, progress);
   const MachineInfo machine = machine_info();

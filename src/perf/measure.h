@@ -37,7 +37,7 @@ struct MeasureOptions {
 };
 
 // `started` is called once the session is open and the inputs are there, with a report that has everything but figures.
-Result<PerfReport> measure(std::shared_ptr<Runtime> runtime, const MeasureOptions& options, Progress& progress,
+Result<PerfReport> measure(const std::shared_ptr<Runtime>& runtime, const MeasureOptions& options, Progress& progress,
                            const std::function<void(const PerfReport&)>& started = {});
 
 }  // namespace mk

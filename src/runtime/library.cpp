@@ -56,7 +56,7 @@ Result<LoadedLibrary> load_library(const Path& path) {
   const std::string version = base->GetVersionString();
   const OrtApi* api = base->GetApi(minimum_ort_api);
   if (!api) return fail(ErrorCode::inference, "version " + version + " is too old; 1.22 or newer is needed");
-  return LoadedLibrary{std::move(library), api, version};
+  return LoadedLibrary{library, api, version};
 }
 
 Error none_loaded(const std::vector<RuntimeCandidate>& tried) {
@@ -86,7 +86,7 @@ Result<std::shared_ptr<Runtime>> Runtime::load(const RuntimeOptions& options) {
       tried.push_back(std::move(candidate));
       continue;
     }
-    std::shared_ptr<Runtime> runtime(new Runtime(std::move(loaded->library), loaded->api));
+    std::shared_ptr<Runtime> runtime(new Runtime(loaded->library, loaded->api));
     runtime->version_ = loaded->version;
     runtime->api_version_ = minor_version(loaded->version);
     tried.push_back(std::move(candidate));

@@ -1,5 +1,6 @@
 #include "runtime/npz.h"
 
+#include <fmt/format.h>
 #include <zip.h>
 
 #include <algorithm>
@@ -49,7 +50,8 @@ Status check_names(std::span<const HostTensor> arrays, std::span<const Port> inp
   if (missing.empty() && unexpected.empty()) return {};
   std::string message;
   if (!missing.empty()) message += "missing [" + missing + "]";
-  if (!unexpected.empty()) message += (message.empty() ? "" : " and ") + std::string("unexpected [") + unexpected + "]";
+  if (!unexpected.empty())
+    message.append(message.empty() ? "" : " and ").append("unexpected [").append(unexpected).append("]");
   return fail(ErrorCode::usage, message, std::string(where), "Expected exactly: [" + expected + "]");
 }
 
@@ -76,7 +78,7 @@ Result<std::vector<HostTensor>> read_npz(const Path& path) {
         !(stat.valid & ZIP_STAT_SIZE))
       return fail(ErrorCode::malformed, "an entry of the archive has no name or size", where);
     std::string name = stat.name;
-    const std::string entry_where = where + ": " + name;
+    const std::string entry_where = fmt::format("{}: {}", where, name);
     if (!name.ends_with(".npy"))
       return fail(ErrorCode::malformed, "an .npz archive holds only .npy files", entry_where);
     name.resize(name.size() - 4);
