@@ -1,10 +1,10 @@
-# modelkit_module(name DEPENDS a b ...): one room of src/. Builds mk_<name> from its *.cpp, and <name>_test from its
+# modelkit_module(name DEPENDS a b ...): one room of src/. Builds mk_<name> from its *.cpp (one folder deep), and <name>_test from its
 # *_test.cpp. The dependencies listed are the only rooms its sources may include.
 # *_posix.cpp and *_windows.cpp (and their tests) are built on those systems only.
 function(modelkit_module name)
   cmake_parse_arguments(arg "" "" "DEPENDS;LINK" ${ARGN})
   set(dir "${CMAKE_CURRENT_SOURCE_DIR}/${name}")
-  file(GLOB sources CONFIGURE_DEPENDS "${dir}/*.cpp")
+  file(GLOB sources CONFIGURE_DEPENDS "${dir}/*.cpp" "${dir}/*/*.cpp")
   if(WIN32)
     list(FILTER sources EXCLUDE REGEX "_posix(_test)?\\.cpp$")
   else()
