@@ -50,6 +50,18 @@ Status check_size(std::uint64_t bytes, bool external) {
               external ? "Move its large constants to initializers" : "Let its data go to an external file");
 }
 
+Result<std::string> serialize(const Model& model, const ExternalLayout* layout) {
+  WireWriter out;
+  write_model(out, model, layout);
+  MK_CHECK(out.status());
+  MK_CHECK(check_size(out.measured(), layout != nullptr));
+  std::string bytes;
+  out.start(bytes);
+  write_model(out, model, layout);
+  MK_CHECK(out.finish());
+  return bytes;
+}
+
 }  // namespace
 
 Result<WrittenModel> write_onnx(const Model& model, const Path& path, Publication& publication, bool overwrite,
@@ -95,16 +107,20 @@ Result<WrittenModel> write_onnx(const Model& model, const Path& path, Publicatio
   return result;
 }
 
-Result<std::string> serialize_onnx(const Model& model) {
-  WireWriter out;
-  write_model(out, model, nullptr);
-  MK_CHECK(out.status());
-  MK_CHECK(check_size(out.measured(), false));
-  std::string bytes;
-  out.start(bytes);
-  write_model(out, model, nullptr);
-  MK_CHECK(out.finish());
-  return bytes;
+Result<std::string> serialize_onnx(const Model& model) { return serialize(model, nullptr); }
+
+Result<SkeletonModel> serialize_skeleton(const Model& model, std::uint64_t inline_below) {
+  ExternalLayout layout;
+  layout.location = "in-memory";
+  SkeletonModel skeleton;
+  for (const Value* value : model.graph->initializers()) {
+    const Tensor& tensor = *value->initializer();
+    if (!tensor.data || tensor.data->size() < inline_below || tensor.data->size() != tensor.byte_count()) continue;
+    layout.places.emplace(&tensor, ExternalLayout::Place{0, tensor.data->size()});
+    skeleton.beside.push_back(&tensor);
+  }
+  MK_TRY(skeleton.bytes, serialize(model, &layout));
+  return skeleton;
 }
 
 }  // namespace mk

@@ -35,4 +35,12 @@ Result<WrittenModel> write_onnx(const Model& model, const Path& path, Publicatio
 // The whole model in memory, for tests and small graphs.
 Result<std::string> serialize_onnx(const Model& model);
 
+// The model in memory without the data of its larger initializers (sub-graphs keep theirs): for readers that are handed
+// the tensors beside it.
+struct SkeletonModel {
+  std::string bytes;                  // names them as external data at a location that is no file
+  std::vector<const Tensor*> beside;  // of the model's graph, each of at least `inline_below` bytes
+};
+Result<SkeletonModel> serialize_skeleton(const Model& model, std::uint64_t inline_below = 1024);
+
 }  // namespace mk

@@ -4,6 +4,7 @@
 #include <array>
 #include <mutex>
 
+#include "runtime/external_initializers.h"
 #include "runtime/ort.h"
 
 namespace mk {
@@ -13,7 +14,8 @@ using ort::own;
 
 struct Session::State {
   std::shared_ptr<Runtime> runtime;
-  std::string where;  // the file, for errors
+  std::string where;                              // the file, for errors
+  std::vector<std::shared_ptr<const void>> kept;  // in use by the session, so gone after it
   ort::Owner<OrtSession> session;
   std::vector<Port> inputs;
   std::vector<Port> outputs;
@@ -253,11 +255,17 @@ Result<Session> Session::open(std::shared_ptr<Runtime> runtime, const Path& path
 
 Result<Session> Session::open_bytes(std::shared_ptr<Runtime> runtime, std::string_view bytes,
                                     const SessionOptions& options) {
+  return open_bytes(std::move(runtime), bytes, options, {});
+}
+
+Result<Session> Session::open_bytes(std::shared_ptr<Runtime> runtime, std::string_view bytes,
+                                    const SessionOptions& options, std::span<const Tensor* const> initializers) {
   auto state = std::make_shared<State>();
   state->runtime = std::move(runtime);
   state->where = "model in memory";
   const OrtApi& api = state->api();
   MK_TRY(const auto made, make_options(*state->runtime, options));
+  MK_TRY(const auto values, ort::hand_over(api, *made, initializers, state->kept));
   OrtSession* raw = nullptr;
   OrtStatus* created = api.CreateSessionFromArray(state->runtime->env(), bytes.data(), bytes.size(), made.get(), &raw);
   MK_CHECK(state->open(api, created, raw));

@@ -17,6 +17,7 @@
 
 #include "base/path.h"
 #include "base/result.h"
+#include "graph/tensor.h"
 #include "graph/type.h"
 #include "runtime/host_tensor.h"
 #include "runtime/library.h"
@@ -51,6 +52,10 @@ class Session {
   // From memory; external data is not found this way.
   static Result<Session> open_bytes(std::shared_ptr<Runtime> runtime, std::string_view bytes,
                                     const SessionOptions& options = {});
+  // The same, with the data of initializers that `bytes` names as external data (onnx_writer.h, serialize_skeleton).
+  // What is in memory already is used where it is and kept alive; the rest is read once.
+  static Result<Session> open_bytes(std::shared_ptr<Runtime> runtime, std::string_view bytes,
+                                    const SessionOptions& options, std::span<const Tensor* const> initializers);
 
   const std::vector<Port>& inputs() const;
   const std::vector<Port>& outputs() const;
