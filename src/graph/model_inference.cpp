@@ -40,13 +40,29 @@ std::uint64_t count_nodes(Graph& graph) {
 
 ModelInference::ModelInference(Model& model) : model_(model) {
   scope_.opset_imports = &model.opset_imports;
-  steps_left_ = 200'000 + 20 * count_nodes(*model.graph);
   for (const Function& function : model.functions) {
     if (function.body) functions_.emplace(function_key(function.domain, function.name, function.overload), &function);
   }
 }
 
+Status ModelInference::run_on(Node& node) {
+  values_.clear();
+  tensors_.clear();
+  absent_.clear();
+  doubtful_.clear();
+  visited_.clear();
+  made_.clear();
+  noted_.clear();
+  report_ = {};
+  contradictions_ = 0;
+  steps_left_ = 200'000;
+  names_dims_ = false;  // what earlier runs named is not known here
+  scope_.may_not_run = node.graph()->parent() != nullptr;
+  return infer_node(node);
+}
+
 Result<InferenceReport> ModelInference::run() {
+  steps_left_ = 200'000 + 20 * count_nodes(*model_.graph);
   for (const Value* input : model_.graph->inputs()) symbols_.reserve(input->type);
   for (Value* input : model_.graph->inputs()) {
     if (!input->initializer()) symbols_.name_dims(input->type);
@@ -148,7 +164,7 @@ bool ModelInference::merge_outputs(Node& node, const std::vector<Type>& inferred
     }
     from_declaration |= merged.from_declaration;
     output->type = std::move(merged.type);
-    symbols_.name_dims(output->type);
+    if (names_dims_) symbols_.name_dims(output->type);
   }
   return from_declaration;
 }
@@ -261,5 +277,9 @@ void ModelInference::note_once(const std::string& key, const Node& node, std::st
 }
 
 Result<InferenceReport> infer_shapes(Model& model) { return ModelInference(model).run(); }
+
+NodeInference::NodeInference(Model& model) : inference_(std::make_unique<ModelInference>(model)) {}
+NodeInference::~NodeInference() = default;
+Status NodeInference::infer(Node& node) { return inference_->run_on(node); }
 
 }  // namespace mk

@@ -21,6 +21,8 @@ class ModelInference final : public InferenceState {
  public:
   explicit ModelInference(Model& model);
   Result<InferenceReport> run();
+  // One node, with nothing known but its inputs' types and constants. NodeInference's.
+  Status run_on(Node& node);
 
   const KnownValue* value_of(const Value& value) override;
   const Tensor* tensor_of(const Value& value) override;
@@ -68,6 +70,7 @@ class ModelInference final : public InferenceState {
   Scope scope_;
   InferenceReport report_;
   std::size_t contradictions_ = 0;
+  bool names_dims_ = true;
   std::unordered_set<std::string> noted_;
 
   std::unordered_map<const Value*, std::optional<KnownValue>> values_;
