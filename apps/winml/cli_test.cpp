@@ -281,5 +281,22 @@ TEST(Config, UsageErrorsExitTwo) {
   }
 }
 
+TEST(Export, RunsTheResultUnlessToldNotTo) {
+  const testing::TemporaryFolder folder;
+  const std::vector<std::string> plain{"export",      "-m", sample(), "-o", to_utf8(folder / "m.onnx"),
+                                       "--overwrite", "-f", "json"};
+  EXPECT_EQ(parsed(winml(plain).out)["verify"], "runs, output finite");
+
+  std::vector<std::string> unchecked = plain;
+  unchecked.push_back("--no-verify");
+  const ProcessOutcome written = winml(unchecked);
+  EXPECT_EQ(written.exit_code, 0) << written.err;
+  EXPECT_TRUE(parsed(written.out)["verify"].is_null());
+
+  const ProcessOutcome without = winml(plain, {{"WINML_ORT_PATH", to_utf8(folder / "none")}});
+  EXPECT_EQ(without.exit_code, 0) << without.err;
+  EXPECT_NE(without.err.find("the result was not run"), std::string::npos) << without.err;
+}
+
 }  // namespace
 }  // namespace mk::cli

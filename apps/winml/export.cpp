@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/json.h"
+#include "build/check_run.h"
 #include "build/manifest.h"
 #include "hub/resolve.h"
 #include "winml/command.h"
@@ -26,6 +27,8 @@ struct ExportOptions {
   std::optional<std::string> dtype;
   ExportFiles files;
   std::optional<Path> config;
+  bool verify = true;
+  std::optional<Path> ort;
 };
 
 void describe(ExportOptions& o, OptionTable& options) {
@@ -42,6 +45,8 @@ void describe(ExportOptions& o, OptionTable& options) {
   options.toggle("--hierarchy", o.hierarchy, "Embed the module tree in the nodes' metadata").preset("on");
   options.flag("--clean-onnx", o.clean_onnx, "The old name of --no-hierarchy").hidden();
   options.toggle("--with-report", o.with_report, "Also write STEM_htp_metadata.json and STEM_htp_export_report.md");
+  options.toggle("--verify", o.verify, "Run the result once: declared types and shapes, finite values").preset("on");
+  ort_option(options, o.ort);
 }
 
 Result<ExportRequest> request_of(const ExportOptions& o, Context& context) {
@@ -68,12 +73,16 @@ Result<ExportReport> run(const ExportOptions& o, Context& context) {
   MK_TRY(const ExportRequest request, request_of(o, context));
   std::string problem;
   const auto manifest = find_manifest(o.output.parent_path(), "", problem);
-  return export_model(request,
-                      {.output = o.output,
-                       .overwrite = o.overwrite,
-                       .with_report = o.with_report,
-                       .ours = manifest ? artifacts_of(*manifest, "side") : std::vector<std::string>{}},
-                      context.progress);
+  ExportDestination destination{.output = o.output,
+                                .overwrite = o.overwrite,
+                                .with_report = o.with_report,
+                                .ours = manifest ? artifacts_of(*manifest, "side") : std::vector<std::string>{}};
+  if (o.verify) {
+    destination.check = [&](const Path& model, const ExportPlan& plan) {
+      return check_run(model, o.ort, plan.symbol_sizes, context.progress);
+    };
+  }
+  return export_model(request, destination, context.progress);
 }
 
 std::string text(const ExportReport& r, const Context& context) {
@@ -93,6 +102,7 @@ std::string text(const ExportReport& r, const Context& context) {
                                           context.verbosity > 0 ? ": " + fmt::format("{}", fmt::join(r.unused, ", "))
                                                                 : " (-v lists them)")});
   }
+  if (r.check) rows.push_back({"Verify", *r.check});
   rows.push_back(
       {"Written", fmt::format("{} ({}) in {:.2f} s", to_utf8(r.files.front()), bytes_text(r.bytes), r.seconds)});
   return columns(rows);

@@ -48,8 +48,8 @@ class SharedLibrary {
   void* handle_;
 };
 
-// Sets a flag on SIGINT instead of ending the process; a second one ends it at once (130). Long loops ask
-// interrupted().
+// Sets a flag on SIGINT, SIGTERM and SIGHUP instead of ending the process (a SIGHUP that the parent had ignored, as
+// nohup does, stays so); a second one ends it at once (130). Long loops ask interrupted().
 void catch_interrupts();
 bool interrupted();
 

@@ -160,6 +160,9 @@ void catch_interrupts() {
   action.sa_handler = on_interrupt;
   action.sa_flags = SA_RESTART;
   ::sigaction(SIGINT, &action, nullptr);
+  ::sigaction(SIGTERM, &action, nullptr);
+  struct sigaction hangup {};
+  if (::sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler != SIG_IGN) ::sigaction(SIGHUP, &action, nullptr);
 }
 
 bool interrupted() { return interrupt_seen.load(std::memory_order_relaxed); }

@@ -1,5 +1,8 @@
 #include "base/system.h"
 
+#include <signal.h>
+#include <unistd.h>
+
 #include <cstdlib>
 #include <regex>
 #include <vector>
@@ -47,6 +50,40 @@ TEST(System, MeasuresMemory) {
 TEST(System, FormatsTimes) {
   EXPECT_TRUE(std::regex_match(utc_timestamp(), std::regex(R"(20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00)")));
   EXPECT_TRUE(std::regex_match(local_timestamp(), std::regex(R"(20\d{6}-\d{6})")));
+}
+
+TEST(Interrupts, SignalsThatEndAProcessSetTheFlag) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    EXPECT_EXIT(
+        {
+          catch_interrupts();
+          if (interrupted()) ::_exit(1);
+          ::raise(signal);
+          ::_exit(interrupted() ? 7 : 1);
+        },
+        ::testing::ExitedWithCode(7), "")
+        << signal;
+  }
+  EXPECT_EXIT(
+      {
+        catch_interrupts();
+        ::raise(SIGTERM);
+        ::raise(SIGTERM);
+      },
+      ::testing::ExitedWithCode(130), "");
+}
+
+TEST(Interrupts, AHangupThatIsIgnoredStaysSo) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        ::signal(SIGHUP, SIG_IGN);
+        catch_interrupts();
+        ::raise(SIGHUP);
+        ::_exit(interrupted() ? 1 : 7);
+      },
+      ::testing::ExitedWithCode(7), "");
 }
 
 TEST(SharedLibrary, LoadsSymbols) {

@@ -132,6 +132,19 @@ TEST_F(BuildTest, AnOnnxFileIsTakenByteForByte) {
   EXPECT_TRUE(std::filesystem::exists(request.folder / "model.onnx"));
 }
 
+// The case's 64 positions take no sequence of 128.
+TEST_F(BuildTest, ADynamicModelIsTriedWithTheSizesOfItsOwn) {
+  ASSERT_OK_AND(request.model, resolve_model(to_utf8(testing::repository("tests/data/cases/bert.fill-mask")),
+                                             WantedModel::checkpoint));
+  request.config.loader.task = "fill-mask";
+  request.config.loader.model_type = "bert";
+  request.config.exporting->dynamic_axes = {{"input_ids", {{0, "batch"}, {1, "sequence"}}}};
+  request.verify = true;
+  ASSERT_OK_AND(const BuildReport report, build());
+  EXPECT_EQ(report.manifest.stages.back().name, "verify");
+  EXPECT_TRUE(report.manifest.stages.back().completed);
+}
+
 TEST_F(BuildTest, AFailureLeavesWhatWasThere) {
   ASSERT_OK(build());
   const std::string before = text(request.folder / "model.onnx");

@@ -39,7 +39,8 @@ Status check_output(const HostTensor& output, const Port& declared) {
 
 }  // namespace
 
-Result<std::string> check_run(const Path& model, const std::optional<Path>& ort, Progress& progress) {
+Result<std::string> check_run(const Path& model, const std::optional<Path>& ort,
+                              const std::map<std::string, std::int64_t>& sizes, Progress& progress) {
   auto runtime = Runtime::load({.ort = ort, .progress = &progress});
   if (!runtime) {
     if (ort) return tl::make_unexpected(std::move(runtime).error());
@@ -47,7 +48,7 @@ Result<std::string> check_run(const Path& model, const std::optional<Path>& ort,
     return "not run: no ONNX Runtime here";
   }
   MK_TRY(const Session session, Session::open(*runtime, model));
-  MK_TRY(ChosenShapes shapes, choose_shapes(session.inputs(), {}, 1, progress));
+  MK_TRY(ChosenShapes shapes, choose_shapes(session.inputs(), {.shapes = {}, .symbols = sizes}, 1, progress));
   MK_TRY(const std::unique_ptr<Model> graph, read_onnx(model));
   apply_ranges(value_ranges(*graph), shapes.inputs);
   MK_TRY(const std::vector<HostTensor> inputs, random_inputs(shapes.inputs));

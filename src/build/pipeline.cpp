@@ -82,7 +82,8 @@ Result<std::string> write_stage(BuildState& state) {
 }
 
 Result<std::string> check_stage(BuildState& state) {
-  return check_run(state.publication.staged(state.final_path), state.request.ort, state.progress);
+  const auto sizes = state.plan ? state.plan->symbol_sizes : std::map<std::string, std::int64_t>();
+  return check_run(state.publication.staged(state.final_path), state.request.ort, sizes, state.progress);
 }
 
 constexpr std::array stages{

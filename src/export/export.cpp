@@ -107,6 +107,20 @@ void let_text_inputs_follow(std::vector<InputSpec>& inputs, const ExportConfig& 
   }
 }
 
+// `own` has the inputs' shapes before patches and dynamic axes.
+std::map<std::string, std::int64_t> sizes_of_symbols(const std::vector<InputSpec>& inputs,
+                                                     const std::vector<InputSpec>& own) {
+  std::map<std::string, std::int64_t> sizes;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const Shape &shape = inputs[i].shape, &before = own[i].shape;
+    for (std::size_t axis = 0; axis < shape.size() && shape.size() == before.size(); ++axis) {
+      if (shape[axis].is_symbolic() && before[axis].is_known())
+        sizes.try_emplace(shape[axis].symbol, before[axis].value);
+    }
+  }
+  return sizes;
+}
+
 Result<ExportPlan> plan_with(const ModelConfig& config, const ExportRequest& request, Progress& progress) {
   ExportPlan plan;
   TaskRequest asked{.task = request.task.value_or(""),
@@ -123,11 +137,13 @@ Result<ExportPlan> plan_with(const ModelConfig& config, const ExportRequest& req
   MK_TRY(plan.inputs, default_inputs(config, plan.head, shapes, preprocessor_facts(request.folder, progress)));
   MK_TRY(plan.outputs, output_names(config, plan.head));
   warn_of_unknown_shapes(request, progress);
-  const auto ids = std::ranges::find(plan.inputs, "input_ids", &InputSpec::name);
-  const Shape shape_before = ids == plan.inputs.end() ? Shape() : ids->shape;
+  const std::vector<InputSpec> own = plan.inputs;
+  const auto ids = std::ranges::find(own, "input_ids", &InputSpec::name);
+  const Shape shape_before = ids == own.end() ? Shape() : ids->shape;
   MK_CHECK(apply_patches(plan.inputs, request.config.input_tensors));
   MK_CHECK(apply_dynamic_axes(plan.inputs, request.config.dynamic_axes, plan.outputs));
   let_text_inputs_follow(plan.inputs, request.config, shape_before);
+  plan.symbol_sizes = sizes_of_symbols(plan.inputs, own);
   for (const InputSpec& input : plan.inputs) {
     if (!input.shape.empty() && input.shape[0].is_known() && input.shape[0].value != request.config.batch_size) {
       progress.info(fmt::format("'{}' has {} rows, batch_size is {}", input.name, input.shape[0].value,
@@ -209,7 +225,7 @@ Result<ExportedGraph> export_graph(const ExportRequest& request, Progress& progr
 Result<ExportReport> export_model(const ExportRequest& request, const ExportDestination& destination,
                                   Progress& progress) {
   const auto start = std::chrono::steady_clock::now();
-  const auto& [output, overwrite, with_report, ours] = destination;
+  const auto& [output, overwrite, with_report, ours, check] = destination;
   const Path folder = output.has_parent_path() ? output.parent_path() : Path(".");
   sweep_leftovers(folder);
   std::error_code ignored;
@@ -238,6 +254,13 @@ Result<ExportReport> export_model(const ExportRequest& request, const ExportDest
   }
   MK_TRY(const WrittenModel written, write_onnx(model, output, publication, overwrite));
   if (written.files.size() == 1 && names_data(output, data)) publication.remove_on_commit(data);
+  stage->done(fmt::format("{} nodes, {:.1f} MB", model.graph->node_count(), static_cast<double>(written.bytes) / 1e6));
+  std::optional<std::string> seen;
+  if (check) {
+    auto line = progress.stage("verify");
+    MK_TRY(seen, check(publication.staged(output), exported.plan));
+    line->done(*seen);
+  }
   MK_CHECK(publication.commit());
 
   ExportReport report{.model_id = request.model_id,
@@ -251,10 +274,10 @@ Result<ExportReport> export_model(const ExportRequest& request, const ExportDest
                       .parameters = exported.built.parameter_count,
                       .unused = exported.built.unused,
                       .tied = exported.built.tied,
+                      .check = seen,
                       .seconds = seconds_since(start)};
   for (const std::string& side : sides) report.files.push_back(folder / side);
   if (with_report) report.files.insert(report.files.end(), {metadata_path, markdown_path});
-  stage->done(fmt::format("{} nodes, {:.1f} MB", report.nodes, static_cast<double>(report.bytes) / 1e6));
   return report;
 }
 
@@ -274,6 +297,7 @@ Json to_json(const ExportReport& report) {
   json["parameters"] = report.parameters;
   json["unused_tensors"] = report.unused;
   json["tied_tensors"] = report.tied;
+  json["verify"] = report.check ? Json(*report.check) : Json(nullptr);
   json["bytes"] = report.bytes;
   json["export_time"] = report.seconds;
   Json& files = json["files"] = Json::array();

@@ -3,6 +3,8 @@
 // (spec: export). Nothing appears under a final name unless the graph passed the verifier and ONNX's full checker.
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,6 +35,8 @@ struct ExportPlan {
   std::vector<InputSpec> inputs;
   std::vector<std::string> outputs;
   std::vector<std::string> remarks;  // defaults that a user may want to know of ("sequence_length 1024 of 8192")
+  // What the architecture's own shapes have where a dynamic axis was asked for, by the axis' name.
+  std::map<std::string, std::int64_t> symbol_sizes;
 };
 
 // One exported graph with what is worth telling about it.
@@ -54,6 +58,7 @@ struct ExportReport {
   std::int64_t parameters = 0;
   std::vector<std::string> unused;
   std::vector<std::string> tied;
+  std::optional<std::string> check;  // what ExportDestination::check saw
   double seconds = 0;
 };
 
@@ -70,6 +75,8 @@ struct ExportDestination {
   bool overwrite = false;
   bool with_report = false;
   std::vector<std::string> ours;  // side files there that a manifest lists: these may be replaced
+  // Asked about the written model before it gets its final name: what was seen, in a few words. Null: nobody asks.
+  std::function<Result<std::string>(const Path& model, const ExportPlan& plan)> check;
 };
 
 // The whole of `winml export`: graph, model file, side files, reports.

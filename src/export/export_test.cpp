@@ -64,6 +64,26 @@ TEST(ExportModel, WritesTheModelItsSideFilesAndReports) {
   EXPECT_EQ(again.error().code, ErrorCode::exists);
 }
 
+TEST(ExportModel, AModelThatFailsItsCheckIsNotWritten) {
+  const testing::TemporaryFolder folder;
+  ExportRequest request = bert_request();
+  request.config.dynamic_axes = {{"input_ids", {{0, "rows"}, {1, "length"}}}};
+  ExportDestination destination{.output = folder / "m.onnx"};
+  destination.check = [&](const Path& model, const ExportPlan& plan) -> Result<std::string> {
+    EXPECT_GT(std::filesystem::file_size(model), 80'000u);  // 20141 float32 parameters
+    EXPECT_EQ(plan.symbol_sizes, (std::map<std::string, std::int64_t>{{"rows", 1}, {"length", 64}}));
+    return fail(ErrorCode::failed, "it is wrong");
+  };
+  const auto refused = export_model(request, destination, silent_progress());
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().message, "it is wrong");
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+
+  destination.check = [](const Path&, const ExportPlan&) -> Result<std::string> { return "it is right"; };
+  ASSERT_OK_AND(const ExportReport report, export_model(request, destination, silent_progress()));
+  EXPECT_EQ(report.check, "it is right");
+}
+
 TEST(ExportModel, NeverReplacesWhatItReads) {
   const testing::TemporaryFolder folder;
   for (const char* name : {"config.json", "model.safetensors"}) {

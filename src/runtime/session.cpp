@@ -4,7 +4,9 @@
 #include <array>
 #include <mutex>
 
+#include "base/system.h"
 #include "runtime/external_initializers.h"
+#include "runtime/interrupt_watch.h"
 #include "runtime/ort.h"
 
 namespace mk {
@@ -32,6 +34,8 @@ struct BoundRun::State {
   std::vector<const OrtValue*> inputs;
   std::vector<const char*> output_names;
   std::vector<OrtValue*> outputs;
+
+  Status run(const OrtRunOptions* options);
 };
 
 namespace {
@@ -122,6 +126,12 @@ Result<std::vector<Port>> ports(const OrtApi& api, bool knows_rank, const OrtSes
     found.push_back(std::move(port));
   }
   return found;
+}
+
+// A call that was stopped failed because of that.
+Status unless_interrupted(Status status) {
+  if (!status && interrupted()) return fail(ErrorCode::interrupted, "interrupted");
+  return status;
 }
 
 std::string dims_text(const std::vector<std::int64_t>& dims) { return to_string(static_shape(dims)); }
@@ -227,6 +237,14 @@ Result<HostTensor> copy_value(const OrtApi& api, std::string name, OrtValue* val
 
 }  // namespace
 
+Status BoundRun::State::run(const OrtRunOptions* options) {
+  const OrtApi& api = session->api();
+  OrtStatus* status = api.Run(session->session.get(), options, input_names.data(), inputs.data(), inputs.size(),
+                              output_names.data(), output_names.size(), outputs.data());
+  if (status) return check(api, status, session->where);
+  return {};
+}
+
 Status Session::State::open(const OrtApi& api, OrtStatus* created, OrtSession* raw) {
   MK_CHECK(check(api, created, where));
   session = own(raw, api.ReleaseSession);
@@ -248,8 +266,13 @@ Result<Session> Session::open(std::shared_ptr<Runtime> runtime, const Path& path
   const OrtApi& api = state->api();
   MK_TRY(const auto made, make_options(*state->runtime, options));
   OrtSession* raw = nullptr;
-  OrtStatus* created = api.CreateSession(state->runtime->env(), path.c_str(), made.get(), &raw);
-  MK_CHECK(state->open(api, created, raw));
+  OrtStatus* created = nullptr;
+  {
+    const InterruptWatch watch(
+        [&] { (void)check(api, api.SessionOptionsSetLoadCancellationFlag(made.get(), true), {}); });
+    created = api.CreateSession(state->runtime->env(), path.c_str(), made.get(), &raw);
+  }
+  MK_CHECK(unless_interrupted(state->open(api, created, raw)));
   return Session(std::move(state));
 }
 
@@ -305,7 +328,14 @@ Result<std::vector<HostTensor>> Session::run(std::span<const HostTensor> inputs,
     for (const std::string& name : wanted) bound.state_->output_names.push_back(name.c_str());
     bound.state_->outputs.assign(wanted.size(), nullptr);
   }
-  MK_CHECK(bound.run());
+  const OrtApi& api = state_->api();
+  OrtRunOptions* raw = nullptr;
+  MK_CHECK(check(api, api.CreateRunOptions(&raw), state_->where));
+  const auto options = own(raw, api.ReleaseRunOptions);
+  {
+    const InterruptWatch watch([&] { (void)check(api, api.RunOptionsSetTerminate(raw), {}); });
+    MK_CHECK(unless_interrupted(bound.state_->run(raw)));
+  }
   return bound.outputs();
 }
 
@@ -320,14 +350,7 @@ BoundRun& BoundRun::operator=(BoundRun&& other) noexcept {
 }
 BoundRun::~BoundRun() { release_outputs(); }
 
-Status BoundRun::run() {
-  State& s = *state_;
-  const OrtApi& api = s.session->api();
-  OrtStatus* status = api.Run(s.session->session.get(), nullptr, s.input_names.data(), s.inputs.data(), s.inputs.size(),
-                              s.output_names.data(), s.output_names.size(), s.outputs.data());
-  if (status) return check(api, status, s.session->where);
-  return {};
-}
+Status BoundRun::run() { return state_->run(nullptr); }
 
 void BoundRun::release_outputs() {
   if (!state_) return;

@@ -84,6 +84,21 @@ TEST_F(InterruptedBuild, AHundredKillsLeaveTheOldTheNewOrNothing) {
   EXPECT_EQ(names_in(out), artefacts) << "leftovers of killed runs";
 }
 
+TEST_F(InterruptedBuild, ATerminationAtAnyMomentCleansUp) {
+  const Path out = folder / "out";
+  int stopped = 0;
+  for (int i = 0; i < 20; ++i) {
+    std::vector<std::string> arguments{"--signal=TERM", "0.0" + std::to_string(10 + 2 * i), MODELKIT_WINML};
+    for (std::string& argument : build_arguments(out, configs[static_cast<std::size_t>(i % 2)]))
+      arguments.push_back(std::move(argument));
+    ASSERT_OK_AND(const ProcessOutcome outcome, run_process("timeout", {.arguments = std::move(arguments)}));
+    stopped += outcome.exit_code == 124 ? 1 : 0;
+    if (!std::filesystem::exists(out)) continue;
+    for (const std::string& name : names_in(out)) EXPECT_NE(name[0], '.') << "left behind: " << name;
+  }
+  EXPECT_GT(stopped, 0);
+}
+
 // A small file system of its own, where this process may mount one.
 class SmallDisk {
  public:
