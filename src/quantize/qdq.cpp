@@ -1,0 +1,72 @@
+#include "quantize/qdq.h"
+
+#include <algorithm>
+#include <set>
+
+#include "graph/shape_inference.h"
+#include "quantize/qdq_constants.h"
+#include "quantize/qdq_plan.h"
+
+namespace mk {
+namespace {
+
+Status check_types(const QdqOptions& options) {
+  for (const DataType type : {options.weight_type, options.activation_type}) {
+    if (!is_quantized_type(type))
+      return fail(ErrorCode::usage, "cannot quantize to " + std::string(name_of(type)), {},
+                  "use int8, uint8, int16 or uint16");
+  }
+  return {};
+}
+
+Status check_model(Model& model) {
+  const Node* compiled = nullptr;
+  for_each_node(*model.graph, [&](const Node& node) {
+    if (node.op_type == "EPContext") compiled = &node;
+  });
+  if (compiled)
+    return fail(ErrorCode::unsupported, "the model is compiled already", "node " + compiled->label(),
+                "quantize the model that it was compiled from");
+  return {};
+}
+
+Status prepare(Model& model) {
+  MK_CHECK(check_model(model));
+  MK_CHECK(infer_shapes(model));
+  return fold_weight_constants(model);
+}
+
+}  // namespace
+
+Result<QdqReport> insert_qdq(Model& model, const TensorRanges& ranges, const QdqOptions& options) {
+  MK_CHECK(check_types(options));
+  MK_CHECK(prepare(model));
+  QdqReport report;
+  const QdqRanges usable(ranges, options);
+  MK_TRY(QdqPlan plan, plan_qdq(model, usable, options, report));
+  MK_CHECK(apply_qdq(model, plan, usable, options, report));
+  if (report.nodes_quantized == 0) report.warnings.push_back("no node was quantized");
+  return report;
+}
+
+Result<std::vector<std::string>> tensors_to_observe(Model& model, const QdqOptions& options) {
+  MK_CHECK(prepare(model));
+  std::set<std::string> names;
+  const auto add = [&](const Value* value) {
+    if (value && !value->initializer() && value->type.is_tensor() && value->type.element == DataType::float32 &&
+        !is_dequantized(*value))
+      names.insert(value->name());
+  };
+  for (Node* node : model.graph->nodes()) {
+    const QdqRuleRow* row = selected_rule(*node, options, model.opset());
+    if (!row || options.exclude.matches(*node)) continue;
+    const bool weights_only = options.scope == QdqScope::weighted && row->weighted;
+    if (weights_only && !weight_tensor(node->input(1)) && !weight_tensor(node->input(0))) continue;
+    for (const Value* value : node->inputs()) add(value);
+    if (weights_only && row->rule != QdqRule::convolution) continue;
+    for (const Value* value : node->outputs()) add(value);
+  }
+  return std::vector<std::string>(names.begin(), names.end());
+}
+
+}  // namespace mk

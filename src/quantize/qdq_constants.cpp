@@ -1,0 +1,168 @@
+#include "quantize/qdq_constants.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <optional>
+
+#include "graph/float_formats.h"
+
+namespace mk {
+namespace {
+
+bool is_common_float(DataType type) { return type == DataType::float32 || float_conversion(type, DataType::float32); }
+
+std::optional<Tensor> constant_node(const Node& node, const Tensor*) {
+  if (const Attribute* value = node.attribute("value")) {
+    const auto* tensor = std::get_if<std::shared_ptr<const Tensor>>(&value->value);
+    if (tensor && *tensor) return **tensor;
+  }
+  if (const Attribute* value = node.attribute("value_float")) {
+    if (const auto* number = std::get_if<float>(&value->value)) return scalar_tensor({}, *number);
+  }
+  if (const Attribute* value = node.attribute("value_floats")) {
+    if (const auto* numbers = std::get_if<std::vector<float>>(&value->value))
+      return make_tensor({}, DataType::float32, {static_cast<std::int64_t>(numbers->size())}, owned_values(*numbers));
+  }
+  return std::nullopt;
+}
+
+std::optional<Tensor> identity_node(const Node&, const Tensor* input) { return *input; }
+
+std::optional<Tensor> cast_node(const Node& node, const Tensor* input) {
+  const auto to = static_cast<DataType>(node.integer("to", 0));
+  if (!is_common_float(to)) return std::nullopt;
+  return make_tensor({}, to, input->dims, cast(input->data, input->type, to));
+}
+
+std::optional<Tensor> transpose_node(const Node& node, const Tensor* input) {
+  std::vector<std::int64_t> permutation(input->dims.size());
+  std::iota(permutation.rbegin(), permutation.rend(), 0);
+  if (const auto* given = node.integers("perm")) permutation = *given;
+  std::vector<std::int64_t> sorted = permutation;
+  std::sort(sorted.begin(), sorted.end());
+  for (std::size_t i = 0; i < sorted.size(); ++i)
+    if (sorted[i] != static_cast<std::int64_t>(i)) return std::nullopt;
+  if (sorted.size() != input->dims.size()) return std::nullopt;
+  return permuted(*input, permutation);
+}
+
+// Reshape and its kind: the inferred type says the dims.
+std::optional<Tensor> reshape_node(const Node& node, const Tensor* input) {
+  const Type& type = node.output(0)->type;
+  if (!type.is_tensor() || !type.shape) return std::nullopt;
+  std::vector<std::int64_t> dims;
+  for (const Dim& dim : *type.shape) {
+    if (!dim.is_known()) return std::nullopt;
+    dims.push_back(dim.value);
+  }
+  Tensor tensor;
+  tensor.type = input->type;
+  tensor.dims = std::move(dims);
+  if (tensor.element_count() != input->element_count()) return std::nullopt;
+  tensor.data = input->data;
+  return tensor;
+}
+
+struct FoldRow {
+  std::string_view op_type;
+  bool has_input;
+  std::optional<Tensor> (*fold)(const Node& node, const Tensor* input);
+};
+constexpr std::array folds{
+    FoldRow{"Constant", false, constant_node}, FoldRow{"Identity", true, identity_node},
+    FoldRow{"Cast", true, cast_node},          FoldRow{"Transpose", true, transpose_node},
+    FoldRow{"Reshape", true, reshape_node},    FoldRow{"Squeeze", true, reshape_node},
+    FoldRow{"Unsqueeze", true, reshape_node},  FoldRow{"Flatten", true, reshape_node},
+};
+
+bool is_captured_output(const Value& value) { return value.is_graph_output(); }
+
+std::optional<Tensor> folded(const Node& node) {
+  const auto* row =
+      std::find_if(folds.begin(), folds.end(), [&](const FoldRow& r) { return r.op_type == node.op_type; });
+  if (row == folds.end() || !node.domain.empty() || node.outputs().size() != 1 || !node.output(0)) return std::nullopt;
+  if (is_captured_output(*node.output(0))) return std::nullopt;
+  const Tensor* input = nullptr;
+  if (row->has_input) {
+    input = weight_tensor(node.input(0));
+    if (!input || !input->data || !is_common_float(input->type) || input->element_count() == 0) return std::nullopt;
+  }
+  auto tensor = row->fold(node, input);
+  if (!tensor || !tensor->data || !is_common_float(tensor->type) || tensor->element_count() == 0) return std::nullopt;
+  return tensor;
+}
+
+void drop(Value* value) {
+  if (!value || !value->is_unused() || value->producer()) return;
+  value->graph()->erase_unused(value);
+}
+
+void fold_graph(Graph& graph) {
+  const std::vector<Node*> nodes(graph.nodes().begin(), graph.nodes().end());
+  for (Node* node : nodes) {
+    for (Graph* inner : node->subgraphs()) fold_graph(*inner);
+    auto tensor = folded(*node);
+    if (!tensor) continue;
+    Value* output = node->output(0);
+    const std::string name = output->name();
+    Tensor made = make_tensor(graph.unique_name(name + "_folded"), tensor->type, tensor->dims, tensor->data);
+    Value* initializer = graph.add_initializer(std::move(made));
+    graph.replace_uses(output, initializer);
+    const std::vector<Value*> inputs = node->inputs();
+    graph.erase(node);
+    graph.rename(initializer, name);
+    for (Value* input : inputs) drop(input);
+  }
+}
+
+}  // namespace
+
+const Tensor* weight_tensor(const Value* value) { return value ? value->initializer() : nullptr; }
+
+Tensor permuted(const Tensor& tensor, const std::vector<std::int64_t>& permutation) {
+  std::vector<std::int64_t> dims;
+  for (const std::int64_t axis : permutation) dims.push_back(tensor.dims[static_cast<std::size_t>(axis)]);
+  // One transposition of two groups of dims at a time: the dim that belongs next moves in front of those before it.
+  std::vector<std::int64_t> order(permutation.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto width = static_cast<std::uint64_t>(bits_of(tensor.type) / 8);
+  const auto product = [&](std::size_t from, std::size_t to) {
+    std::uint64_t count = 1;
+    for (std::size_t i = from; i < to; ++i)
+      count *= static_cast<std::uint64_t>(tensor.dims[static_cast<std::size_t>(order[i])]);
+    return count;
+  };
+  Bytes data = tensor.data;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const auto found = static_cast<std::size_t>(
+        std::find(order.begin() + static_cast<std::ptrdiff_t>(i), order.end(), permutation[i]) - order.begin());
+    if (found == i) continue;
+    // [before i][i, found)[the dims that already follow in the order wanted][after] with the two middle groups swapped.
+    std::size_t end = found + 1;
+    while (end < order.size() && i + (end - found) < order.size() && order[end] == permutation[i + (end - found)])
+      ++end;
+    const std::uint64_t rows = product(i, found);
+    const std::uint64_t columns = product(found, end);
+    const std::uint64_t inner = product(end, order.size());
+    if (rows != 1 && columns != 1) {
+      if (inner == 1) {
+        data = transposed(std::move(data), product(0, i), rows, columns, width);
+      } else {
+        // [rows, columns, inner] -> [columns, inner, rows] -> [columns, rows, inner].
+        data = transposed(std::move(data), product(0, i), rows, columns * inner, width);
+        data = transposed(std::move(data), product(0, i) * columns, inner, rows, width);
+      }
+    }
+    std::rotate(order.begin() + static_cast<std::ptrdiff_t>(i), order.begin() + static_cast<std::ptrdiff_t>(found),
+                order.begin() + static_cast<std::ptrdiff_t>(end));
+  }
+  return make_tensor(tensor.name, tensor.type, std::move(dims), std::move(data));
+}
+
+Status fold_weight_constants(Model& model) {
+  fold_graph(*model.graph);
+  return {};
+}
+
+}  // namespace mk

@@ -1,0 +1,20 @@
+#pragma once
+// Weights that stand behind nodes become initializers before a graph is quantized.
+
+#include "base/result.h"
+#include "graph/ir.h"
+
+namespace mk {
+
+// Float tensors of Constant nodes, and of Identity, Cast to a float type, Transpose, Reshape, Squeeze, Unsqueeze and
+// Flatten over such and over initializers, become initializers under the name of the node's output, in sub-graphs too.
+// The bytes are views of the original ones. The model's types must be inferred.
+Status fold_weight_constants(Model& model);
+
+// The tensor of a value that is an initializer (one that a caller of the model may replace counts too).
+const Tensor* weight_tensor(const Value* value);
+
+// The same element order with dimensions permuted: output dim i is input dim permutation[i].
+Tensor permuted(const Tensor& tensor, const std::vector<std::int64_t>& permutation);
+
+}  // namespace mk
