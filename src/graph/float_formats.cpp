@@ -6,6 +6,8 @@
 #include <cstring>
 #include <limits>
 
+#include "graph/float16_kernels.h"
+
 namespace mk {
 namespace {
 
@@ -170,12 +172,12 @@ struct ConversionRow {
 
 constexpr std::array conversions{
     ConversionRow{DataType::float32, DataType::float64, convert<Float32, Float64>},
-    ConversionRow{DataType::float32, DataType::float16, convert<Float32, Float16>},
+    ConversionRow{DataType::float32, DataType::float16, float32_to_float16},
     ConversionRow{DataType::float32, DataType::bfloat16, convert<Float32, Bfloat16>},
     ConversionRow{DataType::float64, DataType::float32, convert<Float64, Float32>},
     ConversionRow{DataType::float64, DataType::float16, convert<Float64, Float16>},
     ConversionRow{DataType::float64, DataType::bfloat16, convert<Float64, Bfloat16>},
-    ConversionRow{DataType::float16, DataType::float32, convert<Float16, Float32>},
+    ConversionRow{DataType::float16, DataType::float32, float16_to_float32},
     ConversionRow{DataType::float16, DataType::float64, convert<Float16, Float64>},
     ConversionRow{DataType::float16, DataType::bfloat16, convert<Float16, Bfloat16>},
     ConversionRow{DataType::bfloat16, DataType::float32, convert<Bfloat16, Float32>},

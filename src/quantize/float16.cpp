@@ -1,0 +1,74 @@
+#include "quantize/float16.h"
+
+#include "graph/shape_inference.h"
+#include "quantize/float16_bytes.h"
+#include "quantize/float16_plan.h"
+#include "quantize/float16_rewrite.h"
+
+namespace mk {
+namespace {
+
+tl::unexpected<Error> no_data(const std::string& where) {
+  return fail(ErrorCode::failed, "the data of a float32 tensor is not there", where,
+              "Bring the model's external data file back beside it");
+}
+
+bool is_missing(const Tensor& tensor) {
+  return tensor.type == DataType::float32 && !tensor.data && tensor.sparse.empty() && tensor.element_count() > 0;
+}
+
+Status check_data(const Graph& graph) {
+  for (const Value* value : graph.initializers()) {
+    if (is_missing(*value->initializer())) return no_data("tensor " + value->name());
+  }
+  for (const Node* node : graph.nodes()) {
+    for (const Attribute& attribute : node->attributes()) {
+      const auto* tensor = std::get_if<std::shared_ptr<const Tensor>>(&attribute.value);
+      if (tensor && *tensor && is_missing(**tensor)) return no_data("node " + node->label());
+    }
+    if (node->attributes().empty()) continue;
+    for (const Graph* body : node->subgraphs()) MK_CHECK(check_data(*body));
+  }
+  return {};
+}
+
+// Shapes that were stated may be those of one size of the input only.
+void forget_types(Graph& graph) {
+  for (Node* node : graph.nodes()) {
+    for (Value* value : node->outputs()) {
+      if (value && !(value->is_graph_output() && !graph.parent()) && value->type.is_tensor()) value->type.shape.reset();
+    }
+    if (node->attributes().empty()) continue;
+    for (Graph* body : node->subgraphs()) forget_types(*body);
+  }
+}
+
+}  // namespace
+
+Result<std::vector<Float16OutOfRange>> Float16Report::out_of_range() const {
+  std::vector<Float16OutOfRange> found;
+  for (const auto& [tensor, bytes] : conversions) {
+    MK_TRY(const Float16Losses losses, bytes->losses());
+    if (losses.any()) found.push_back({tensor, losses.clipped, losses.infinite, losses.raised});
+  }
+  return found;
+}
+
+Result<Float16Report> convert_to_float16(Model& model, const Float16Options& options) {
+  if (model.opset() == 0) {
+    return fail(ErrorCode::malformed, "the model imports no version of ai.onnx", {},
+                "It may be cut short: write or download it again");
+  }
+  MK_CHECK(check_data(*model.graph));
+  MK_CHECK(model.graph->sort());
+  ElementTypes types(model);
+  types.infer();
+  Float16Plan plan(model, types, options);
+  plan.decide();
+  Float16Report report;
+  Float16Rewrite(model, types, plan, report).run();
+  forget_types(*model.graph);
+  return report;
+}
+
+}  // namespace mk
