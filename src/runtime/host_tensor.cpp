@@ -118,20 +118,25 @@ T load(const std::byte* data, std::uint64_t index) {
   }
 }
 
-Error no_conversion(const HostTensor& tensor, std::string_view to) {
+Error no_conversion(DataType type, std::string_view name, std::string_view to) {
   return {ErrorCode::unsupported,
-          "cannot read " + std::string(name_of(tensor.type)) + " values as " + std::string(to),
-          tensor.name,
+          "cannot read " + std::string(name_of(type)) + " values as " + std::string(to),
+          std::string(name),
           {}};
 }
 
-}  // namespace
-
-std::uint64_t HostTensor::element_count() const {
+std::uint64_t product(const std::vector<std::int64_t>& dims) {
   std::uint64_t count = 1;
   for (const std::int64_t dim : dims) count *= static_cast<std::uint64_t>(dim);
   return count;
 }
+
+}  // namespace
+
+std::uint64_t HostTensor::element_count() const { return product(dims); }
+std::uint64_t TensorView::element_count() const { return product(dims); }
+
+TensorView view_of(const HostTensor& tensor) { return {tensor.name, tensor.type, tensor.dims, tensor.data}; }
 
 Result<HostTensor> zero_tensor(std::string name, DataType type, std::vector<std::int64_t> dims) {
   std::uint64_t count = 1;
@@ -170,20 +175,35 @@ Result<HostTensor> converted(const HostTensor& tensor, DataType type) {
     });
     if (!target_known) failed_at = count + 1;
   });
-  if (!known || failed_at > count) return tl::make_unexpected(no_conversion(tensor, name_of(type)));
+  if (!known || failed_at > count) return tl::make_unexpected(no_conversion(tensor.type, tensor.name, name_of(type)));
   if (failed_at < count)
     return fail(ErrorCode::failed, "value " + std::to_string(failed_at) + " does not fit " + std::string(name_of(type)),
                 tensor.name);
   return result;
 }
 
-Result<std::vector<double>> float64_values(const HostTensor& tensor) {
+Result<std::span<const float>> float32_values(const TensorView& tensor, std::vector<float>& scratch) {
+  if (tensor.type == DataType::float32)
+    return std::span(reinterpret_cast<const float*>(tensor.data.data()), tensor.data.size() / sizeof(float));
+  if (!is_float(tensor.type)) return tl::make_unexpected(no_conversion(tensor.type, tensor.name, "float32"));
+  scratch.resize(tensor.element_count());
+  const bool known = with_type(tensor.type, [&]<typename From>(From) {
+    for (std::uint64_t i = 0; i < scratch.size(); ++i)
+      scratch[i] = static_cast<float>(plain(load<From>(tensor.data.data(), i)));
+  });
+  if (!known) return tl::make_unexpected(no_conversion(tensor.type, tensor.name, "float32"));
+  return std::span<const float>(scratch);
+}
+
+Result<std::vector<double>> float64_values(const HostTensor& tensor) { return float64_values(view_of(tensor)); }
+
+Result<std::vector<double>> float64_values(const TensorView& tensor) {
   std::vector<double> values(tensor.element_count());
   const bool known = with_type(tensor.type, [&]<typename From>(From) {
     for (std::uint64_t i = 0; i < values.size(); ++i)
       values[i] = static_cast<double>(plain(load<From>(tensor.data.data(), i)));
   });
-  if (!known) return tl::make_unexpected(no_conversion(tensor, "numbers"));
+  if (!known) return tl::make_unexpected(no_conversion(tensor.type, tensor.name, "numbers"));
   return values;
 }
 

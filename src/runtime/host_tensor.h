@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -32,6 +33,17 @@ struct HostTensor {
   }
 };
 
+// The same without owning its values. No strings.
+struct TensorView {
+  std::string_view name;
+  DataType type = DataType::undefined;
+  std::vector<std::int64_t> dims;
+  std::span<const std::byte> data;
+
+  std::uint64_t element_count() const;
+};
+TensorView view_of(const HostTensor& tensor);
+
 template <typename T>
 HostTensor host_tensor(std::string name, DataType type, std::vector<std::int64_t> dims, std::span<const T> values) {
   const auto raw = std::as_bytes(values);
@@ -46,8 +58,12 @@ Result<HostTensor> zero_tensor(std::string name, DataType type, std::vector<std:
 // cannot hold (NaN, out of range) is failed and named.
 Result<HostTensor> converted(const HostTensor& tensor, DataType type);
 
+// Values of a float tensor as float32: where they are if they are that, else in `scratch`. unsupported for other types.
+Result<std::span<const float>> float32_values(const TensorView& tensor, std::vector<float>& scratch);
+
 // All values as float64, and as int64. unsupported for string and complex types.
 Result<std::vector<double>> float64_values(const HostTensor& tensor);
+Result<std::vector<double>> float64_values(const TensorView& tensor);
 Result<std::vector<std::int64_t>> int64_values(const HostTensor& tensor);
 
 }  // namespace mk

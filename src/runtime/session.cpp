@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <mutex>
+#include <unordered_map>
 
 #include "base/system.h"
 #include "runtime/external_initializers.h"
@@ -22,6 +22,7 @@ struct Session::State {
   std::vector<Port> inputs;
   std::vector<Port> outputs;
   std::vector<const char*> output_names;
+  std::unordered_map<std::string_view, const char*> outputs_by_name;
 
   const OrtApi& api() const { return runtime->api(); }
   Status open(const OrtApi& api, OrtStatus* created, OrtSession* raw);
@@ -206,32 +207,37 @@ Status copy_strings(const OrtApi& api, const OrtValue* value, HostTensor& tensor
   return {};
 }
 
-Result<HostTensor> copy_value(const OrtApi& api, std::string name, OrtValue* value) {
-  HostTensor tensor;
-  tensor.name = std::move(name);
+// Without data where it is one of strings.
+Result<TensorView> view_value(const OrtApi& api, std::string_view name, OrtValue* value) {
+  TensorView tensor;
+  tensor.name = name;
+  const std::string where(name);
   int is_tensor = 0;
-  if (value) MK_CHECK(check(api, api.IsTensor(value, &is_tensor), tensor.name));
-  if (!is_tensor) return fail(ErrorCode::unsupported, "output '" + tensor.name + "' is no tensor");
+  if (value) MK_CHECK(check(api, api.IsTensor(value, &is_tensor), where));
+  if (!is_tensor) return fail(ErrorCode::unsupported, "output '" + where + "' is no tensor");
   OrtTensorTypeAndShapeInfo* raw = nullptr;
-  MK_CHECK(check(api, api.GetTensorTypeAndShape(value, &raw), tensor.name));
+  MK_CHECK(check(api, api.GetTensorTypeAndShape(value, &raw), where));
   const auto info = own(raw, api.ReleaseTensorTypeAndShapeInfo);
   ONNXTensorElementDataType element = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
   std::size_t rank = 0;
-  MK_CHECK(check(api, api.GetTensorElementType(raw, &element), tensor.name));
-  MK_CHECK(check(api, api.GetDimensionsCount(raw, &rank), tensor.name));
+  MK_CHECK(check(api, api.GetTensorElementType(raw, &element), where));
+  MK_CHECK(check(api, api.GetDimensionsCount(raw, &rank), where));
   tensor.dims.resize(rank);
-  MK_CHECK(check(api, api.GetDimensions(raw, tensor.dims.data(), rank), tensor.name));
+  MK_CHECK(check(api, api.GetDimensions(raw, tensor.dims.data(), rank), where));
   tensor.type = ort::from_ort(element);
-  if (tensor.type == DataType::string) {
-    MK_CHECK(copy_strings(api, value, tensor));
-    return tensor;
-  }
+  if (tensor.type == DataType::string) return tensor;
   const auto size = byte_size(tensor.type, tensor.element_count());
-  if (!size) return fail(ErrorCode::inference, "output '" + tensor.name + "' is too large");
+  if (!size) return fail(ErrorCode::inference, "output '" + where + "' is too large");
   void* data = nullptr;
-  MK_CHECK(check(api, api.GetTensorMutableData(value, &data), tensor.name));
-  const auto* bytes = static_cast<const std::byte*>(data);
-  if (*size > 0) tensor.data.assign(bytes, bytes + *size);
+  MK_CHECK(check(api, api.GetTensorMutableData(value, &data), where));
+  tensor.data = {static_cast<const std::byte*>(data), static_cast<std::size_t>(*size)};
+  return tensor;
+}
+
+Result<HostTensor> copy_value(const OrtApi& api, std::string_view name, OrtValue* value) {
+  MK_TRY(TensorView view, view_value(api, name, value));
+  HostTensor tensor{std::string(name), view.type, std::move(view.dims), {view.data.begin(), view.data.end()}, {}};
+  if (tensor.type == DataType::string) MK_CHECK(copy_strings(api, value, tensor));
   return tensor;
 }
 
@@ -253,7 +259,10 @@ Status Session::State::open(const OrtApi& api, OrtStatus* created, OrtSession* r
          ports(api, knows_rank, raw, api.SessionGetInputCount, api.SessionGetInputName, api.SessionGetInputTypeInfo));
   MK_TRY(outputs, ports(api, knows_rank, raw, api.SessionGetOutputCount, api.SessionGetOutputName,
                         api.SessionGetOutputTypeInfo));
-  for (const Port& port : outputs) output_names.push_back(port.name.c_str());
+  for (const Port& port : outputs) {
+    output_names.push_back(port.name.c_str());
+    outputs_by_name.emplace(port.name, port.name.c_str());
+  }
   return {};
 }
 
@@ -298,7 +307,7 @@ Result<Session> Session::open_bytes(std::shared_ptr<Runtime> runtime, std::strin
 const std::vector<Port>& Session::inputs() const { return state_->inputs; }
 const std::vector<Port>& Session::outputs() const { return state_->outputs; }
 
-Result<BoundRun> Session::bind(std::span<const HostTensor> inputs) const {
+Result<BoundRun> Session::bind(std::span<const HostTensor> inputs, std::span<const std::string> wanted) const {
   auto bound = std::make_unique<BoundRun::State>();
   bound->session = state_;
   std::string missing;
@@ -315,19 +324,20 @@ Result<BoundRun> Session::bind(std::span<const HostTensor> inputs) const {
     bound->owned_inputs.push_back(std::move(value));
   }
   if (!missing.empty()) return fail(ErrorCode::inference, "missing inputs: " + missing, state_->where);
-  bound->output_names = state_->output_names;
+  if (wanted.empty()) bound->output_names = state_->output_names;
+  for (const std::string& name : wanted) {
+    const auto known = state_->outputs_by_name.find(name);
+    if (known == state_->outputs_by_name.end())
+      return fail(ErrorCode::inference, "there is no output '" + name + "'", state_->where);
+    bound->output_names.push_back(known->second);
+  }
   bound->outputs.assign(bound->output_names.size(), nullptr);
   return BoundRun(std::move(bound));
 }
 
 Result<std::vector<HostTensor>> Session::run(std::span<const HostTensor> inputs,
                                              std::span<const std::string> wanted) const {
-  MK_TRY(auto bound, bind(inputs));
-  if (!wanted.empty()) {
-    bound.state_->output_names.clear();
-    for (const std::string& name : wanted) bound.state_->output_names.push_back(name.c_str());
-    bound.state_->outputs.assign(wanted.size(), nullptr);
-  }
+  MK_TRY(auto bound, bind(inputs, wanted));
   const OrtApi& api = state_->api();
   OrtRunOptions* raw = nullptr;
   MK_CHECK(check(api, api.CreateRunOptions(&raw), state_->where));
@@ -358,6 +368,10 @@ void BoundRun::release_outputs() {
     if (value) state_->session->api().ReleaseValue(value);
     value = nullptr;
   }
+}
+
+Result<TensorView> BoundRun::output(std::size_t index) const {
+  return view_value(state_->session->api(), state_->output_names[index], state_->outputs[index]);
 }
 
 Result<std::vector<HostTensor>> BoundRun::outputs() const {

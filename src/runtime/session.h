@@ -66,8 +66,9 @@ class Session {
   Result<std::vector<HostTensor>> run(std::span<const HostTensor> inputs,
                                       std::span<const std::string> wanted = {}) const;
 
-  // The same inputs for many runs. They are not copied: they must stay where they are while the BoundRun lives.
-  Result<BoundRun> bind(std::span<const HostTensor> inputs) const;
+  // The same inputs for many runs. They are not copied: they must stay where they are while the BoundRun lives. The
+  // memory of outputs that are not `wanted` is free again during the run.
+  Result<BoundRun> bind(std::span<const HostTensor> inputs, std::span<const std::string> wanted = {}) const;
 
  private:
   friend class BoundRun;
@@ -86,6 +87,8 @@ class BoundRun {
   Status run();
   void release_outputs();
   Result<std::vector<HostTensor>> outputs() const;  // copies
+  // Output `index`, where it is until the next release; not of strings.
+  Result<TensorView> output(std::size_t index) const;
 
  private:
   friend class Session;
