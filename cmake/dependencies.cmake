@@ -27,6 +27,7 @@ find_package(PNG REQUIRED)
 find_library(webp_library webp REQUIRED)
 find_library(webp_demux_library webpdemux REQUIRED)
 find_library(zip_library zip REQUIRED)  # npz archives
+find_library(yaml_library NAMES libyaml-cpp.a yaml-cpp REQUIRED)  # configs of `winml optimize`
 
 if(MODELKIT_TESTS)
   find_package(GTest REQUIRED)

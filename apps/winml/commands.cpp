@@ -17,6 +17,7 @@ Command docs_command();
 Command eval_command();
 Command export_command();
 Command inspect_command();
+Command optimize_command();
 Command perf_command();
 Command sys_command();
 
@@ -28,6 +29,7 @@ constexpr std::array commands{
     &build_command,
     &config_command,
     &export_command,
+    &optimize_command,
     &perf_command,
     &eval_command,
     &inspect_command,
@@ -46,7 +48,6 @@ constexpr std::array absent{
     Absent{"analyze", ""},
     Absent{"catalog", ""},
     Absent{"compile", ""},
-    Absent{"optimize", ""},
     Absent{"quantize", ""},
     Absent{"run", "Use `winml eval` to run a model on a data set"},
     Absent{"serve", "Use `winml eval` to run a model on a data set"},

@@ -33,7 +33,8 @@ class CapabilitySet {
   static CapabilitySet none() { return {}; }
   // usage for an unknown name, with the nearest.
   Status set(std::string_view name, bool on);
-  Status set(const std::map<std::string, bool>& values);
+  // Those of a config. A name of the catalogue that has no pass here is left out, with a sentence about it.
+  Result<std::vector<std::string>> set_all(const std::map<std::string, bool>& values);
   // Switches on what others depend on; the names that were switched on so.
   std::vector<std::string> close();
   bool has(std::string_view name) const { return names_.contains(name); }

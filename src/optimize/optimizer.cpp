@@ -59,12 +59,15 @@ Result<std::vector<Chosen>> choose(const Model& model, const OptimizeOptions& op
 class Attempt {
  public:
   Attempt(Model& model, const OptimizeOptions& options, OptimizeReport& report)
-      : model_(model), report_(report), misses_(options.explain ? &report.near_misses : nullptr) {}
+      : model_(model),
+        report_(report),
+        standard_only_(options.standard_only),
+        misses_(options.explain ? &report.near_misses : nullptr) {}
 
   // The pass that broke the structure, and how; null where all is well.
   Result<const Pass*> run(const std::vector<Chosen>& chosen, std::string& problem) {
     NodeIndex index(*model_.graph);
-    PatchApplier applier(model_, index);
+    PatchApplier applier(model_, index, standard_only_);
     bool again = true;
     for (int round = 0; again && round < most_rounds; ++round) {
       again = false;
@@ -127,6 +130,7 @@ class Attempt {
 
   Model& model_;
   OptimizeReport& report_;
+  bool standard_only_;
   std::vector<NearMiss>* misses_;
 };
 

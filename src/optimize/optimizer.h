@@ -29,6 +29,7 @@ using NumericCheck = std::function<Result<NumericVerdict>(const Model& before, c
 struct OptimizeOptions {
   CapabilitySet capabilities = CapabilitySet::defaults();
   std::span<const Pass* const> passes;  // in this order; empty: all of them
+  bool standard_only = false;           // no node of another domain than ai.onnx is made
   bool explain = false;                 // collect near misses
   NumericCheck check;                   // empty: numbers are not compared
 };

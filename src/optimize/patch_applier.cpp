@@ -54,6 +54,9 @@ std::optional<std::string> PatchApplier::make(Patch& patch, Node& anchor, Made& 
     made.constants.push_back(graph.add_initializer(std::move(tensor)));
   }
   for (NewNode& wanted : patch.nodes_) {
+    if (standard_only_ && !wanted.domain.empty()) {
+      return "makes " + wanted.domain + '.' + wanted.op_type + ", and the target takes standard operators only";
+    }
     if (!wanted.domain.empty() && model_.opset(wanted.domain) == 0) model_.set_opset(wanted.domain, 1);
     std::vector<Value*> inputs, outputs;
     for (const PatchValue& input : wanted.inputs) inputs.push_back(resolve(input, made));

@@ -14,8 +14,10 @@ namespace mk {
 
 class PatchApplier {
  public:
-  // Both must outlive this; the index is kept right.
-  PatchApplier(Model& model, NodeIndex& index) : model_(model), index_(index), inference_(model) {}
+  // Both must outlive this; the index is kept right. `standard_only`: patches that make nodes of another domain than
+  // ai.onnx are refused.
+  PatchApplier(Model& model, NodeIndex& index, bool standard_only = false)
+      : model_(model), index_(index), standard_only_(standard_only), inference_(model) {}
 
   // New nodes stand before `anchor` and inherit its name and metadata. Why the patch was refused; nothing where it was
   // applied.
@@ -38,6 +40,7 @@ class PatchApplier {
 
   Model& model_;
   NodeIndex& index_;
+  bool standard_only_;
   NodeInference inference_;
 };
 
