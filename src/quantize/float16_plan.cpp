@@ -4,6 +4,7 @@
 
 #include "quantize/control_flow.h"
 #include "quantize/float16_rules.h"
+#include "quantize/node_filter.h"
 
 namespace mk {
 namespace {

@@ -38,7 +38,4 @@ inline bool is_onnx_domain(std::string_view domain) { return domain.empty() || d
 // What an integer type, or bool, is for the conversion: its values are exact.
 inline bool is_whole_type(DataType type) { return is_integer(type) || type == DataType::boolean; }
 
-// `*` is any text, `?` any character.
-bool matches_glob(std::string_view pattern, std::string_view text);
-
 }  // namespace mk
