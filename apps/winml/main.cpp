@@ -58,6 +58,19 @@ void describe_root(RootOptions& root, OptionTable& options) {
   describe_common(root.common, Command{}, options);
 }
 
+// What the standard library throws becomes an error like any other.
+Result<Output> contained(const Invocation& invocation, const Command& command, Context& context) {
+  try {
+    return invocation.run(context);
+  } catch (const std::bad_alloc&) {
+    return fail(ErrorCode::failed, "out of memory", fmt::format("winml {}", command.name),
+                "Use smaller shapes or a smaller batch, or a machine with more memory");
+  } catch (const std::exception& error) {
+    return fail(ErrorCode::failed, fmt::format("internal error: {}", error.what()),
+                fmt::format("winml {}", command.name), "Please report it, with the command line");
+  }
+}
+
 int run_command(const RootOptions& root, Command command, std::span<const std::string> arguments) {
   Invocation invocation = command.prepare();
   CommonOptions common;
@@ -82,7 +95,7 @@ int run_command(const RootOptions& root, Command command, std::span<const std::s
   const auto progress = make_console_progress({.verbosity = verbosity, .color = !no_color});
   Context context{
       .progress = *progress, .verbosity = verbosity, .format = common.format, .style = style_of(Stream::out, no_color)};
-  auto output = invocation.run(context);
+  auto output = contained(invocation, command, context);
   if (!output) return report_error(output.error(), context.json(), no_color);
   return print(output->text, output->yes ? 0 : exit_code(ErrorCode::negative));
 }

@@ -7,7 +7,9 @@
 #include "base/json.h"
 #include "base/publish.h"
 #include "base/system.h"
+#include "export/export.h"
 #include "hub/resolve.h"
+#include "hub/tasks.h"
 #include "perf/measure.h"
 #include "runtime/ep_devices.h"
 #include "winml/command.h"
@@ -177,6 +179,7 @@ Result<PerfReport> run(const PerfOptions& typed, Context& context) {
   MK_TRY(const auto model, resolve_model(o.model, WantedModel::any));
   MK_CHECK(merge_config(o));
   MK_CHECK(check_numbers(o));
+  if (o.task) MK_CHECK(check_task(*o.task));
   MK_TRY(const auto request, parse_target(o.target.ep.value_or(""), o.target.device.value_or("")));
   MK_CHECK(guard_overwrite(o.output, o.overwrite));
   std::optional<Baseline> baseline;
@@ -203,6 +206,7 @@ Result<PerfReport> run(const PerfOptions& typed, Context& context) {
   if (o.files.shape_config && !o.input_data) {
     MK_TRY(m.shapes, read_shape_overrides(*o.files.shape_config));
   }
+  if (!model.is_onnx()) MK_CHECK(check_export_shapes(m.shapes.symbols, m.shapes.where));
   if (model.is_onnx()) warn_of_build_flags(o, context.progress);
   MK_TRY(const auto built, runnable(o, model, m.shapes, context));
   if (!model.is_onnx()) m.shapes.symbols.clear();  // the export has used them
@@ -226,6 +230,9 @@ Result<PerfReport> run(const PerfOptions& typed, Context& context) {
   MK_CHECK(load());
   const auto show = [&](const PerfReport& report) { context.progress.note(perf_header(report)); };
   MK_TRY(auto report, measure(runtime, m, context.progress, show));
+  if (o.batch_size && !o.input_data && report.effective_batch_size != *o.batch_size)
+    context.progress.warn(fmt::format("--batch-size {} has no effect: the model's leading dimension is {}",
+                                      *o.batch_size, report.effective_batch_size));
   if (baseline) report.baseline = judge_against(*baseline, report, o.max_slowdown);
   const Path path = o.output.value_or(default_output(model));
   if (const Status saved = save(report, path, o.overwrite)) {

@@ -96,6 +96,11 @@ TEST_F(PerfTest, ExitCodes) {
   const std::string model = data("affine.onnx");
   const std::string there = to_utf8(folder_.write("there.json", "{}"));
   const std::string broken = to_utf8(folder_.write("broken.onnx", "no model"));
+  const std::string contradicting = to_utf8(folder_.write("contradicting.json", R"({"x": [2, 4]})"));
+  const std::string no_rows = to_utf8(folder_.write("no_rows.json", R"({"batch": 0})"));
+  const std::string misspelt = to_utf8(folder_.write("misspelt.json", R"({"btach": 2})"));
+  const std::string lengths = to_utf8(folder_.write("lengths.json", R"({"sequence_lenght": 8})"));
+  const std::string sample = to_utf8(testing::repository("samples/digits-vit"));
   const std::string bad_shapes = to_utf8(folder_.write("shapes.json", R"({"batch": true})"));
   const struct {
     std::vector<std::string> arguments;
@@ -116,6 +121,14 @@ TEST_F(PerfTest, ExitCodes) {
       {{"-m", model, "-o", there}, 1, "--overwrite"},
       {{"-m", model, "--input-data", data("arrays.npz")}, 2, "missing [x] and unexpected [ids"},
       {{"-m", model, "--shape-config", bad_shapes}, 2, "shapes.json#/batch"},
+      {{"-m", model, "--shape-config", contradicting}, 2, "float32[batch, 3]"},
+      {{"-m", model, "--shape-config", no_rows}, 2, "no rows"},
+      {{"-m", model, "--shape-config", misspelt}, 2, "Did you mean 'batch'?"},
+      {{"-m", sample, "--shape-config", lengths}, 2, "Did you mean 'sequence_length'?"},
+      {{"-m", sample, "--shape-config", no_rows}, 2, "no_rows.json#/batch"},
+      {{"-m", model, "--batch-size", "1000000000000"}, 2, "(x). Choose a smaller batch"},
+      {{"-m", model, "--task", "foo"}, 2, "foo"},
+      {{"-m", data("affine.onnx"), "--input-data", data("infinite_inputs.npz")}, 2, "infinite_inputs.npz"},
       {{"-m", model, "--baseline", there}, 2, "there.json#/latency_ms"},
       {{"-m", model, "--ort", to_utf8(folder_ / "nowhere")}, 4, "nowhere"},
   };
@@ -127,6 +140,28 @@ TEST_F(PerfTest, ExitCodes) {
     EXPECT_NE(outcome.err.find(c.says), std::string::npos) << outcome.err;
     EXPECT_EQ(outcome.out, "");
   }
+}
+
+// The runtime would call it an inference error; build and inspect say that the model is malformed.
+TEST_F(PerfTest, AMalformedModelIsExitThree) {
+  ASSERT_OK_AND(std::string bytes, read_text(path_from_utf8(data("affine.onnx"))));
+  const auto node_input = bytes.find("\x0a\x01x");  // the first input of the first node: x becomes q
+  ASSERT_NE(node_input, std::string::npos);
+  bytes[node_input + 2] = 'q';
+  const std::string dangling = to_utf8(folder_.write("dangling.onnx", bytes));
+  const std::string cut = to_utf8(folder_.write("cut.onnx", bytes.substr(0, bytes.size() - 5)));
+  for (const std::string& model : {dangling, cut}) {
+    const auto outcome = perf({"-m", model});
+    EXPECT_EQ(outcome.exit_code, 3) << outcome.err;
+  }
+}
+
+TEST_F(PerfTest, ABatchThatAStaticModelCannotTakeIsTold) {
+  const auto outcome = perf({"-m", data("abs_sqrt.onnx"), "--batch-size", "4", "--iterations", "1"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_NE(outcome.err.find("--batch-size 4 has no effect"), std::string::npos) << outcome.err;
+  const auto dynamic = perf({"-m", data("affine.onnx"), "--batch-size", "4", "--iterations", "1"});
+  EXPECT_EQ(dynamic.err.find("no effect"), std::string::npos) << dynamic.err;
 }
 
 TEST_F(PerfTest, ASlowerRunIsANo) {

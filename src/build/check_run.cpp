@@ -48,7 +48,7 @@ Result<std::string> check_run(const Path& model, const std::optional<Path>& ort,
     return "not run: no ONNX Runtime here";
   }
   MK_TRY(const Session session, Session::open(*runtime, model));
-  MK_TRY(ChosenShapes shapes, choose_shapes(session.inputs(), {.shapes = {}, .symbols = sizes}, 1, progress));
+  MK_TRY(ChosenShapes shapes, choose_shapes(session.inputs(), {.shapes = {}, .symbols = sizes, .where = {}}, 1));
   MK_TRY(const std::unique_ptr<Model> graph, read_onnx(model));
   apply_ranges(value_ranges(*graph), shapes.inputs);
   MK_TRY(const std::vector<HostTensor> inputs, random_inputs(shapes.inputs));

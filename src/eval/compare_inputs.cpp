@@ -78,7 +78,7 @@ Result<CompareInputs> CompareInputs::make(const Session& candidate, const Sessio
     MK_CHECK(inputs.read_archive(*options.input_data, ports, progress));
     return inputs;
   }
-  MK_TRY(auto chosen, choose_shapes(ports, options.shapes, 1, progress));
+  MK_TRY(auto chosen, choose_shapes(ports, options.shapes, 1));
   inputs.specs_ = std::move(chosen.inputs);
   apply_ranges(ranges, inputs.specs_);
   inputs.dynamic_ = std::move(chosen.dynamic);

@@ -1,30 +1,45 @@
 #include "perf/measure.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <map>
+#include <span>
 
 #include "base/system.h"
 #include "graph/onnx_reader.h"
 #include "graph/precision.h"
+#include "graph/verifier.h"
 #include "runtime/npz.h"
 #include "runtime/value_ranges.h"
 
 namespace mk {
 namespace {
 
-// What the file itself says; a file that only the runtime can read has none of it.
+// What the file itself says; a file of a kind that only the runtime can read has none of it.
 struct FileFacts {
   std::int64_t opset = 0;
   std::optional<std::string> precision;
   std::map<std::string, ValueRange> ranges;
 };
 
-FileFacts read_facts(const Path& path, Progress& progress) {
+Result<FileFacts> read_facts(const Path& path, Progress& progress) {
   const auto model = read_onnx(path, {.require_external_data = false});
+  if (!model && model.error().code == ErrorCode::malformed) return tl::make_unexpected(model.error());
   if (!model) {
     progress.info("value ranges and precision are not known: " + model.error().to_string());
-    return {};
+    return FileFacts{};
   }
-  return {(*model)->opset(), detected_precision(**model), value_ranges(**model)};
+  return FileFacts{(*model)->opset(), detected_precision(**model), value_ranges(**model)};
+}
+
+// Why a session cannot be made: a fault of the model where we see one, else what the runtime says.
+Error open_error(const Path& path, Error error) {
+  if (error.code != ErrorCode::inference) return error;
+  const auto model = read_onnx(path);
+  if (!model) return model.error();
+  if (const Status sound = verify(**model); !sound) return sound.error();
+  return error;
 }
 
 Result<std::vector<HostTensor>> inputs_from(const Path& archive, const Session& session, Progress& progress) {
@@ -40,7 +55,36 @@ Result<std::vector<HostTensor>> inputs_from(const Path& archive, const Session& 
   return arrays;
 }
 
-Error explained(Error error, const MeasureOptions& options) {
+// Inputs that contradict the model are the archive's fault.
+Error input_error(Error error, const MeasureOptions& options) {
+  if (!options.input_data) return error;
+  return {ErrorCode::usage, std::move(error.message), to_utf8(*options.input_data), "Give arrays that the model takes"};
+}
+
+// Two sizes of one symbol, in words; empty where there are none.
+std::string contradiction(std::span<const Port> ports, std::span<const HostTensor> inputs) {
+  std::map<std::string, std::pair<std::string, std::int64_t>> known;
+  for (const Port& port : ports) {
+    const auto input = std::ranges::find(inputs, port.name, &HostTensor::name);
+    if (input == inputs.end() || !port.type.shape || port.type.shape->size() != input->dims.size()) continue;
+    for (std::size_t axis = 0; axis < input->dims.size(); ++axis) {
+      const std::string& symbol = (*port.type.shape)[axis].symbol;
+      if (symbol.empty()) continue;
+      const auto [entry, added] = known.try_emplace(symbol, port.name, input->dims[axis]);
+      if (entry->second.second != input->dims[axis])
+        return fmt::format("'{}' is {} in '{}' and {} in '{}'", symbol, entry->second.second, entry->second.first,
+                           input->dims[axis], port.name);
+    }
+  }
+  return {};
+}
+
+Error explained(Error error, const MeasureOptions& options, const Session& session,
+                std::span<const HostTensor> inputs) {
+  if (error.code == ErrorCode::inference && options.input_data) {
+    if (std::string why = contradiction(session.inputs(), inputs); !why.empty())
+      return {ErrorCode::usage, std::move(why), to_utf8(*options.input_data), "Give arrays that the model takes"};
+  }
   if (error.code == ErrorCode::inference && error.hint.empty() && !options.input_data)
     error.hint =
         "Where the model does not take random inputs of these shapes, give shapes with --shape-config or real "
@@ -52,7 +96,7 @@ Error explained(Error error, const MeasureOptions& options) {
 
 Result<PerfReport> measure(const std::shared_ptr<Runtime>& runtime, const MeasureOptions& options, Progress& progress,
                            const std::function<void(const PerfReport&)>& started) {
-  const FileFacts facts = read_facts(options.model, progress);
+  MK_TRY(const FileFacts facts, read_facts(options.model, progress));
   const MachineInfo machine = machine_info();
   PerfReport report;
   report.model_id = options.model_id;
@@ -83,21 +127,24 @@ Result<PerfReport> measure(const std::shared_ptr<Runtime>& runtime, const Measur
   MemoryUse memory;
   release_freed_memory();
   memory.baseline = resident_bytes();
-  MK_TRY(const auto session, Session::open(runtime, options.model, session_options));
+  const auto session = Session::open(runtime, options.model, session_options);
+  if (!session) return tl::make_unexpected(open_error(options.model, session.error()));
   memory.after_compile = resident_bytes();
-  report.inputs = session.inputs();
-  report.outputs = session.outputs();
+  report.inputs = session->inputs();
+  report.outputs = session->outputs();
 
   std::vector<HostTensor> inputs;
   if (options.input_data) {
-    MK_TRY(inputs, inputs_from(*options.input_data, session, progress));
+    MK_TRY(inputs, inputs_from(*options.input_data, *session, progress));
   } else {
-    MK_TRY(auto chosen, choose_shapes(session.inputs(), options.shapes, options.batch_size, progress));
+    MK_TRY(auto chosen, choose_shapes(session->inputs(), options.shapes, options.batch_size));
     apply_ranges(facts.ranges, chosen.inputs);
     MK_TRY(inputs, random_inputs(chosen.inputs, options.seed));
     report.dynamic = std::move(chosen.dynamic);
   }
-  for (const Port& port : session.inputs()) {
+  auto bound = session->bind(inputs);
+  if (!bound) return tl::make_unexpected(input_error(std::move(bound).error(), options));
+  for (const Port& port : session->inputs()) {
     const auto input = std::find_if(inputs.begin(), inputs.end(), [&](const auto& t) { return t.name == port.name; });
     report.input_dims.push_back(input->dims);
   }
@@ -108,9 +155,8 @@ Result<PerfReport> measure(const std::shared_ptr<Runtime>& runtime, const Measur
         "--shape-config");
   if (started) started(report);
 
-  MK_TRY(auto bound, session.bind(inputs));
-  auto samples = run_loop(bound, options.loop, progress);
-  if (!samples) return tl::make_unexpected(explained(std::move(samples).error(), options));
+  auto samples = run_loop(*bound, options.loop, progress);
+  if (!samples) return tl::make_unexpected(explained(std::move(samples).error(), options, *session, inputs));
   memory.after_inference = resident_bytes();
   if (options.memory) report.memory = memory;
   report.latency = latency_statistics(samples->milliseconds, samples->warmup);

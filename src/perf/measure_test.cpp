@@ -1,5 +1,7 @@
 #include "perf/measure.h"
 
+#include "graph/onnx_writer.h"
+#include "testing/onnx_text.h"
 #include "testing/testing.h"
 
 namespace mk {
@@ -90,10 +92,31 @@ TEST_F(MeasureTest, FailuresSayWhatToDo) {
   o.shapes.shapes = {{"input_ids", {2, 8}}, {"attention_mask", {3, 8}}};
   const auto failed = run(o);
   ASSERT_FALSE(failed);
-  EXPECT_EQ(failed.error().code, ErrorCode::inference);
-  EXPECT_NE(failed.error().hint.find("--shape-config"), std::string::npos);
+  EXPECT_EQ(failed.error().code, ErrorCode::usage);
   o = options("missing.onnx");
   EXPECT_EQ(run(o).error().code, ErrorCode::not_found);
+
+  // Only 5 values can be added to 5 constants, and 128 are tried.
+  const testing::TemporaryFolder folder;
+  ASSERT_OK_AND(const auto model, testing::model_of_text(
+                                      "<ir_version: 8, opset_import: [\"\" : 17]> g (float[b, n] x) => (float[b, m] y) "
+                                      "<float[5] c = {1, 2, 3, 4, 5}> { y = Add(x, c) }"));
+  ASSERT_OK_AND(const std::string bytes, serialize_onnx(*model));
+  o.model = folder.write("five.onnx", bytes);
+  const auto refused = run(o);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::inference);
+  EXPECT_NE(refused.error().hint.find("--shape-config"), std::string::npos);
+}
+
+// The runtime takes arrays that contradict each other and fails in a node.
+TEST_F(MeasureTest, ArraysThatContradictEachOtherAreTheArchivesFault) {
+  MeasureOptions o = options("tokens.onnx");
+  o.input_data = testing::repository("tests/data/runtime/contradicting_inputs.npz");
+  const auto failed = run(o);
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().code, ErrorCode::usage) << failed.error().to_string();
+  EXPECT_EQ(failed.error().message, "'batch' is 2 in 'input_ids' and 3 in 'attention_mask'");
 }
 
 }  // namespace

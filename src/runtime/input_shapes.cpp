@@ -1,9 +1,14 @@
 #include "runtime/input_shapes.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <charconv>
 #include <optional>
+#include <set>
 
 #include "base/json.h"
+#include "base/spelling.h"
 
 namespace mk {
 namespace {
@@ -41,14 +46,18 @@ class Chooser {
     }
   }
 
-  // A list for the whole input says what its symbols are.
-  void note_override(const Port& port) {
+  // A list for the whole input says what its symbols are. False where it contradicts what is known of them, or the
+  // input's own shape.
+  bool note_override(const Port& port) {
     const auto given = overrides_.shapes.find(port.name);
-    if (given == overrides_.shapes.end() || !port.type.shape || port.type.shape->size() != given->second.size()) return;
+    if (given == overrides_.shapes.end() || !port.type.shape) return true;
+    if (port.type.shape->size() != given->second.size()) return false;
     for (std::size_t axis = 0; axis < given->second.size(); ++axis) {
-      const std::string& symbol = (*port.type.shape)[axis].symbol;
-      if (!symbol.empty() && !overrides_.symbols.contains(symbol)) values_.try_emplace(symbol, given->second[axis]);
+      const Dim& dim = (*port.type.shape)[axis];
+      const std::int64_t size = given->second[axis];
+      if (dim.is_known() ? dim.value != size : !agrees(dim.symbol, size)) return false;
     }
+    return true;
   }
 
   std::vector<std::int64_t> dims_of(const Port& port, std::vector<std::pair<std::string, std::int64_t>>& told) {
@@ -73,6 +82,13 @@ class Chooser {
   }
 
  private:
+  bool agrees(const std::string& symbol, std::int64_t size) {
+    if (symbol.empty()) return true;
+    const auto given = overrides_.symbols.find(symbol);
+    return (given == overrides_.symbols.end() || given->second == size) &&
+           values_.try_emplace(symbol, size).first->second == size;
+  }
+
   static bool is_sum(std::string_view symbol) { return symbol.find('+') != std::string_view::npos; }
 
   std::int64_t value_of(const std::string& symbol, std::size_t axis) {
@@ -106,21 +122,32 @@ class Chooser {
   std::map<std::string, std::int64_t> values_;
 };
 
-void warn_of_unused(std::span<const Port> inputs, const ShapeOverrides& overrides, Progress& progress) {
-  const auto used = [&](const std::string& key) {
-    for (const Port& port : inputs) {
-      if (port.name == key) return true;
-      if (!port.type.shape) continue;
-      for (const Dim& dim : *port.type.shape)
-        if (dim.symbol == key) return true;
+Status refuse_unknown(std::span<const Port> inputs, const ShapeOverrides& overrides) {
+  std::vector<std::string_view> names, symbols;
+  for (const Port& port : inputs) {
+    names.push_back(port.name);
+    if (!port.type.shape) continue;
+    for (const Dim& dim : *port.type.shape)
+      if (!dim.symbol.empty()) symbols.push_back(dim.symbol);
+  }
+  const auto check = [&](const std::string& key, std::span<const std::string_view> known,
+                         std::string_view what) -> Status {
+    if (std::ranges::find(known, key) != known.end()) return {};
+    std::string hint = "It has none of its own";
+    if (const auto near = nearest(key, known)) {
+      hint = "Did you mean '" + std::string(*near) + "'?";
+    } else if (!known.empty()) {
+      hint = "It has";
+      std::set<std::string_view> told;
+      for (const std::string_view name : known)
+        if (told.insert(name).second) hint.append(told.size() == 1 ? " " : ", ").append(name);
     }
-    return false;
+    return fail(ErrorCode::usage, fmt::format("the model has no {} '{}'", what, key), overrides.where + "#/" + key,
+                std::move(hint));
   };
-  const auto warn = [&](const std::string& key) {
-    if (!used(key)) progress.warn("--shape-config: '" + key + "' is neither an input nor a dimension of this model");
-  };
-  for (const auto& [key, value] : overrides.shapes) warn(key);
-  for (const auto& [key, value] : overrides.symbols) warn(key);
+  for (const auto& [key, value] : overrides.shapes) MK_CHECK(check(key, names, "input"));
+  for (const auto& [key, value] : overrides.symbols) MK_CHECK(check(key, symbols, "dynamic dimension"));
+  return {};
 }
 
 Result<std::int64_t> override_number(const JsonView& value) {
@@ -142,7 +169,7 @@ Result<ShapeOverrides> read_shape_overrides(const Path& path) {
   MK_TRY(const auto json, read_json(path, ErrorCode::usage));
   const JsonView root(json, to_utf8(path), ErrorCode::usage);
   if (!root.is_object()) return tl::make_unexpected(root.expected("an object of shapes"));
-  ShapeOverrides overrides;
+  ShapeOverrides overrides{.shapes = {}, .symbols = {}, .where = to_utf8(path)};
   for (const auto& [key, ignored] : json.items()) {
     const JsonView value = root.at(key);
     if (!value.is_array()) {
@@ -158,17 +185,26 @@ Result<ShapeOverrides> read_shape_overrides(const Path& path) {
   return overrides;
 }
 
-Result<ChosenShapes> choose_shapes(std::span<const Port> inputs, const ShapeOverrides& overrides, std::int64_t batch,
-                                   Progress& progress) {
-  warn_of_unused(inputs, overrides, progress);
+Result<ChosenShapes> choose_shapes(std::span<const Port> inputs, const ShapeOverrides& overrides, std::int64_t batch) {
+  MK_CHECK(refuse_unknown(inputs, overrides));
   Chooser chooser(overrides, batch);
-  for (const Port& port : inputs) chooser.note_override(port);
+  for (const Port& port : inputs) {
+    if (chooser.note_override(port)) continue;
+    return fail(ErrorCode::usage,
+                fmt::format("{} cannot be the shape of '{}', which is {}",
+                            to_string(static_shape(overrides.shapes.at(port.name))), port.name, to_string(port.type)),
+                overrides.where + "#/" + port.name, "Dimensions of one name have one size");
+  }
   for (const Port& port : inputs) chooser.note_symbols(port);
   ChosenShapes chosen;
   for (const Port& port : inputs) {
     if (!port.type.is_tensor())
       return fail(ErrorCode::unsupported, "input '" + port.name + "' is no tensor: no values can be made for it");
     chosen.inputs.push_back({port.name, port.type.element, chooser.dims_of(port, chosen.dynamic), std::nullopt});
+    const std::vector<std::int64_t>& dims = chosen.inputs.back().dims;
+    if (!dims.empty() && dims[0] == 0)
+      return fail(ErrorCode::usage, fmt::format("the input '{}' would have no rows", port.name), overrides.where,
+                  "Give its leading dimension at least 1");
   }
   return chosen;
 }

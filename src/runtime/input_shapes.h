@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "base/path.h"
-#include "base/progress.h"
 #include "base/result.h"
 #include "runtime/random_inputs.h"
 #include "runtime/session.h"
@@ -21,6 +20,7 @@ namespace mk {
 struct ShapeOverrides {
   std::map<std::string, std::vector<std::int64_t>> shapes;
   std::map<std::string, std::int64_t> symbols;
+  std::string where;  // the file, for errors
 };
 // usage, naming the key: a bool, a fraction, an object. "8" is 8.
 Result<ShapeOverrides> read_shape_overrides(const Path& path);
@@ -34,9 +34,9 @@ struct ChosenShapes {
 // Per dimension, the first that applies: the override of the input; a fixed size; the override of the symbol; for a
 // symbol that is a sum ("past + sequence") the sum of its parts; the batch for dimension 0; 128 for dimension 1, 224
 // for dimensions 2 and 3, 128 beyond. A symbol has one value wherever it occurs. An input of unknown rank is [batch].
-// A key that names neither an input nor a symbol is warned of. unsupported for an input that is no tensor.
-Result<ChosenShapes> choose_shapes(std::span<const Port> inputs, const ShapeOverrides& overrides, std::int64_t batch,
-                                   Progress& progress);
+// usage for overrides that name neither an input nor a symbol, contradict a fixed size or each other, or leave an input
+// without rows. unsupported for an input that is no tensor.
+Result<ChosenShapes> choose_shapes(std::span<const Port> inputs, const ShapeOverrides& overrides, std::int64_t batch);
 
 // The leading dimension of the first input that has one; `requested` where none has.
 std::int64_t effective_batch(std::span<const HostTensor> inputs, std::int64_t requested);

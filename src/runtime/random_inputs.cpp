@@ -1,8 +1,13 @@
 #include "runtime/random_inputs.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
+
+#include "base/system.h"
+#include "graph/type.h"
 
 namespace mk {
 namespace {
@@ -46,9 +51,25 @@ void sort_corners(std::vector<T>& values) {
       if (values[i + axis] > values[i + axis + 2]) std::swap(values[i + axis], values[i + axis + 2]);
 }
 
+// Values are drawn as 8 bytes each, then converted. What cannot be in this machine's memory is not begun: systems that
+// promise memory they lack would kill the process.
+Status check_memory(const DrawSpec& spec) {
+  constexpr double always_there = 1e9;
+  double bytes = 8.0 + bits_of(spec.type) / 8.0;
+  for (const std::int64_t dim : spec.dims) bytes *= static_cast<double>(dim);
+  if (bytes <= always_there) return {};
+  const auto memory = machine_info().memory_bytes;
+  if (!memory || bytes <= static_cast<double>(*memory)) return {};
+  return fail(ErrorCode::usage,
+              fmt::format("values of shape {} take {:.1f} GB, this machine has {:.1f} GB",
+                          to_string(static_shape(spec.dims)), bytes / 1e9, static_cast<double>(*memory) / 1e9),
+              spec.name, "Choose a smaller batch or smaller shapes");
+}
+
 }  // namespace
 
 Result<HostTensor> random_tensor(const DrawSpec& spec, Random& random) {
+  MK_CHECK(check_memory(spec));
   MK_TRY(auto blank, zero_tensor(spec.name, spec.type, spec.dims));
   const std::uint64_t count = blank.element_count();
   const bool boxes = spec.name == "bbox" && !spec.dims.empty() && spec.dims.back() == 4;

@@ -26,7 +26,7 @@ struct DrawSpec {
   std::optional<ValueRange> range;
 };
 
-// Boxes (`bbox`, four to a row) have their corners in order.
+// Boxes (`bbox`, four to a row) have their corners in order. usage for more values than this machine has memory for.
 Result<HostTensor> random_tensor(const DrawSpec& spec, Random& random);
 Result<std::vector<HostTensor>> random_inputs(std::span<const DrawSpec> specs, Random& random);
 Result<std::vector<HostTensor>> random_inputs(std::span<const DrawSpec> specs, std::uint64_t seed = 42);

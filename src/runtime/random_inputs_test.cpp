@@ -51,6 +51,13 @@ TEST(RandomInputs, RangesAndTheirAbsence) {
   }
   EXPECT_EQ(inputs[6].strings.size(), 3u);
 
+  const std::vector<DrawSpec> huge{{"pixels", DataType::float32, {1'000'000'000'000, 3}, std::nullopt}};
+  const auto refused = random_inputs(huge);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, ErrorCode::usage);
+  EXPECT_EQ(refused.error().where, "pixels");
+  EXPECT_NE(refused.error().message.find("36000.0 GB"), std::string::npos) << refused.error().message;
+
   const std::vector<DrawSpec> impossible{{"ids", DataType::int8, {1}, ValueRange{500, 600}}};
   EXPECT_EQ(random_inputs(impossible).error().where, "ids");
 }
