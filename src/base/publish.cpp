@@ -1,8 +1,6 @@
 #include "base/publish.h"
 
 #include <algorithm>
-#include <chrono>
-#include <thread>
 
 #include "base/staging.h"
 #include "base/system_error.h"
@@ -46,7 +44,6 @@ Result<std::vector<FolderLock>> lock_all(std::vector<Path> folders) {
   std::error_code ignored;
   for (Path& folder : folders) folder = fs::weakly_canonical(folder, ignored);
   std::sort(folders.begin(), folders.end());
-  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   std::vector<FolderLock> locks;
   for (auto folder = folders.begin(); folder != folders.end(); ++folder) {
     // One folder can have two names (a bind mount).
@@ -54,18 +51,8 @@ Result<std::vector<FolderLock>> lock_all(std::vector<Path> folders) {
                     [&](const Path& other) { return fs::equivalent(*folder, other, ignored); })) {
       continue;
     }
-    while (true) {
-      FolderLock lock = FolderLock::take(*folder);
-      if (lock.state() != FolderLock::State::busy) {
-        locks.push_back(std::move(lock));
-        break;
-      }
-      if (std::chrono::steady_clock::now() > give_up) {
-        return fail(ErrorCode::failed, "another process keeps the folder locked", to_utf8(*folder),
-                    "Run again when it has ended");
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    }
+    MK_TRY(FolderLock lock, wait_for_lock(*folder));
+    locks.push_back(std::move(lock));
   }
   return locks;
 }

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <random>
+#include <thread>
 
 #include "base/publish.h"
 #include "base/system_error.h"
@@ -29,6 +31,19 @@ bool is_staging_name(std::string_view name) {
 }
 
 }  // namespace
+
+Result<FolderLock> wait_for_lock(const Path& folder) {
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (true) {
+    FolderLock lock = FolderLock::take(folder);
+    if (lock.state() != FolderLock::State::busy) return lock;
+    if (std::chrono::steady_clock::now() > give_up) {
+      return fail(ErrorCode::failed, "another process keeps the folder locked", to_utf8(folder),
+                  "Run again when it has ended");
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+}
 
 Result<std::unique_ptr<StagingFolder>> StagingFolder::create(const Path& folder) {
   // Between its making and its locking another process may sweep a folder: then it is made anew.

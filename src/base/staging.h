@@ -32,6 +32,10 @@ class FolderLock {
   std::intptr_t handle_;
 };
 
+// Waits for the lock: publications hold it while they move files in. The state is held, gone or unavailable.
+// failed where another process keeps it for half a minute.
+Result<FolderLock> wait_for_lock(const Path& folder);
+
 // A hidden folder ".<process>-<random>.winml-tmp" in `folder`, locked; removed with all it holds in the end. New files
 // are in fresh(), old ones that were moved away in old().
 class StagingFolder {

@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "base/sha256.h"
+#include "base/staging.h"
 #include "base/system.h"
 #include "build/cache_key.h"
 #include "export/side_files.h"
@@ -87,6 +88,21 @@ struct Before {
   bool model_there = false;
 };
 
+// As it is between publications: another build may be moving its files into the folder.
+Result<Before> look(const BuildRequest& request, std::string& problem) {
+  MK_TRY(const FolderLock lock, wait_for_lock(request.folder));
+  std::error_code ignored;
+  return Before{.manifest = find_manifest(request.folder, request.prefix, problem),
+                .model_there = std::filesystem::exists(named(request, "model.onnx"), ignored)};
+}
+
+Status commit(Publication& publication) {
+  Status status = publication.commit();
+  if (!status && status.error().code == ErrorCode::exists)
+    status.error().hint = "Another process has written it meanwhile; run again, with --rebuild to replace it";
+  return status;
+}
+
 Result<ArtifactRecord> artifact(const BuildState& state, const Path& path, std::string_view role) {
   const Path staged = state.publication.staged(path);
   MK_TRY(const auto file, File::open(staged.empty() ? path : staged));
@@ -130,10 +146,8 @@ Result<BuildReport> build_model(const BuildRequest& request, Progress& progress)
   sweep_leftovers(request.folder);
   MK_CHECK(check_request(request));
   const Path final_path = named(request, "model.onnx");
-  std::error_code ignored;
   std::string problem;
-  Before before{.manifest = find_manifest(request.folder, request.prefix, problem),
-                .model_there = std::filesystem::exists(final_path, ignored)};
+  MK_TRY(Before before, look(request, problem));
   if (!problem.empty()) progress.warn("the manifest of an older build is not used: " + problem);
 
   std::optional<BuildInputs> known_inputs;
@@ -198,7 +212,7 @@ Result<BuildReport> build_model(const BuildRequest& request, Progress& progress)
   MK_CHECK(state.publication.add_text(manifest_file, dump_json(to_json(manifest)), true));
   // A folder with a model has its manifest.
   state.publication.publish_last(final_path);
-  MK_CHECK(state.publication.commit());
+  MK_CHECK(commit(state.publication));
 
   BuildReport report{.model_id = request.model.name(),
                      .reason = reason,

@@ -1,10 +1,14 @@
 #include "build/build.h"
 
 #include <algorithm>
+#include <chrono>
+#include <future>
+#include <optional>
 
 #include "base/file.h"
 #include "base/json.h"
 #include "base/sha256.h"
+#include "base/staging.h"
 #include "testing/testing.h"
 
 namespace mk {
@@ -95,6 +99,21 @@ TEST_F(BuildTest, AModelThatNoBuildMadeStays) {
   request.rebuild = true;
   ASSERT_OK(build());
   EXPECT_NE(text(request.folder / "model.onnx"), "mine");
+}
+
+// What another build is about to publish: its model is in place, its manifest is not yet.
+TEST_F(BuildTest, WaitsForABuildThatIsMovingItsFilesIn) {
+  ASSERT_OK(build());
+  const std::string manifest = text(request.folder / "build_manifest.json");
+  std::filesystem::remove(request.folder / "build_manifest.json");
+  std::optional<FolderLock> lock(FolderLock::take(request.folder));
+  ASSERT_EQ(lock->state(), FolderLock::State::held);
+  auto second = std::async(std::launch::async, [&] { return build(); });
+  EXPECT_EQ(second.wait_for(std::chrono::milliseconds(200)), std::future_status::timeout);
+  folder.write("out/build_manifest.json", manifest);
+  lock.reset();
+  ASSERT_OK_AND(const BuildReport report, second.get());
+  EXPECT_TRUE(report.reused);
 }
 
 TEST_F(BuildTest, ASideFileOfTheUsersStays) {
