@@ -7,7 +7,7 @@
 
 #include "base/json.h"
 #include "base/publish.h"
-#include "checkpoint/config.h"
+#include "export/model_config.h"
 #include "hub/hub_cache.h"
 #include "hub/resolve.h"
 #include "hub/tasks.h"
@@ -120,11 +120,13 @@ void warn_of_left_out(const ImageClassificationReport& r, Progress& progress) {
 
 Result<EvalReport> evaluate(const EvalOptions& o, const ResolvedModel& model, EvalReport report, Context& context) {
   Path about = model.folder;
+  std::string name = model.name();
   if (o.model_id) {
     MK_TRY(const auto named, resolve_model(*o.model_id, WantedModel::any));
     about = named.folder;
+    name = named.name();
   }
-  const auto config = ModelConfig::read(about);
+  const auto config = read_model_config(about, name);
   if (!config && config.error().code == ErrorCode::not_found)
     return fail(ErrorCode::usage, "no config.json beside the model", to_utf8(about),
                 "Name the folder or id that has it with --model-id");
@@ -147,10 +149,11 @@ Result<EvalReport> evaluate(const EvalOptions& o, const ResolvedModel& model, Ev
   Machine machine(o, context);
   MK_TRY(Target target, machine.target());
   const auto chosen = static_cast<std::int64_t>(choose_rows(dataset->row_count(), options.rows).size());
-  MK_TRY(
-      const auto runnable,
-      runnable_model(model, {.task = report.subject.task, .batch = std::clamp(chosen, std::int64_t{1}, export_batch)},
-                     context));
+  MK_TRY(const auto runnable, runnable_model(model,
+                                             {.task = report.subject.task,
+                                              .batch = std::clamp(chosen, std::int64_t{1}, export_batch),
+                                              .target = {.ort = o.ort}},
+                                             context));
   report.subject.model_path = runnable.onnx;
   MK_TRY(const auto session, machine.open(report.subject.model_path, target));
   report.subject.target = target;
@@ -172,10 +175,10 @@ Result<EvalReport> evaluate(const EvalOptions& o, const ResolvedModel& model, Ev
 Result<EvalReport> compare(const EvalOptions& o, const ResolvedModel& model, EvalReport report, Context& context) {
   report.subject.task = o.task;
   if (!model.is_onnx()) {
-    MK_TRY(const auto config, ModelConfig::read(model.folder));
+    MK_TRY(const auto config, read_model_config(model.folder, model.name()));
     MK_TRY(report.subject.task, task_of(o, config));
   }
-  MK_TRY(const auto runnable, runnable_model(model, {.task = report.subject.task}, context));
+  MK_TRY(const auto runnable, runnable_model(model, {.task = report.subject.task, .target = {.ort = o.ort}}, context));
   report.subject.model_path = runnable.onnx;
   MK_TRY(const auto reference, resolve_model(to_utf8(*o.reference), WantedModel::onnx));
   CompareOptions options;
@@ -197,6 +200,16 @@ Result<EvalReport> compare(const EvalOptions& o, const ResolvedModel& model, Eva
   MK_TRY(auto result, compare_models(runtime, report.subject.model_path, reference.onnx, options, context.progress));
   report.content = ModelComparison{reference.onnx, o.input_data, std::move(result)};
   return report;
+}
+
+// Both models run on the CPU: a device or a provider that was typed would change nothing.
+Status check_compares_on_cpu(const EvalOptions& typed) {
+  MK_TRY(const TargetRequest request, parse_target(typed.ep.value_or(""), typed.device.value_or("")));
+  if ((request.ep == nullptr || request.ep->short_name() == "cpu") &&
+      (!request.device || request.device == DeviceKind::cpu))
+    return {};
+  return fail(ErrorCode::usage, "--mode compare runs both models on the CPU", typed.ep ? "--ep" : "--device",
+              "Leave it out");
 }
 
 Result<EvalReport> schema(const EvalOptions& o) {
@@ -225,6 +238,7 @@ Result<EvalReport> run(const EvalOptions& typed, Context& context) {
   EvalOptions o = typed;
   MK_CHECK(merge_eval_config(o));
   MK_CHECK(check_combination(o));
+  if (o.compares()) MK_CHECK(check_compares_on_cpu(typed));
   MK_CHECK(guard_overwrite(o.output, o.overwrite));
   MK_TRY(const auto model, resolve_model(*o.model, WantedModel::any));
   EvalReport empty;

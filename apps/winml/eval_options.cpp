@@ -132,6 +132,8 @@ Status check_combination(const EvalOptions& o) {
     if (!o.reference)
       return fail(ErrorCode::usage, "--mode compare needs a model to compare with", {},
                   "Name an ONNX file with --reference");
+    if (o.samples == 0 && !o.input_data)
+      return fail(ErrorCode::usage, "comparing needs at least one sample", "--samples");
     return {};
   }
   const std::array<std::pair<std::string_view, bool>, 4> comparing{{{"--reference", o.reference.has_value()},

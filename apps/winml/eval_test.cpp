@@ -109,6 +109,34 @@ TEST_F(EvalTest, CompareAnswersByExitCode) {
   EXPECT_EQ(eval(lax).exit_code, 0);
 }
 
+TEST_F(EvalTest, CompareRefusesWhatItWouldIgnore) {
+  const std::vector<std::string> plain{"-m",      data("free/model.onnx"), "--mode",
+                                       "compare", "--reference",           data("free/model.onnx")};
+  for (const auto& [option, value] :
+       {std::pair("--device", "npu"), {"--ep", "qnn"}, {"--samples", "0"}, {"--tolerance", "mse=-1"}}) {
+    std::vector<std::string> arguments = plain;
+    arguments.insert(arguments.end(), {option, value});
+    const auto outcome = eval(arguments);
+    EXPECT_EQ(outcome.exit_code, 2) << option;
+    EXPECT_NE(outcome.err.find(option), std::string::npos) << outcome.err;
+  }
+  std::vector<std::string> on_cpu = plain;
+  on_cpu.insert(on_cpu.end(), {"--device", "cpu", "--samples", "1"});
+  EXPECT_EQ(eval(on_cpu).exit_code, 0);
+}
+
+// An old config.json that does not say its type: the folder's name tells it.
+TEST_F(EvalTest, ATypeThatOnlyTheNameTells) {
+  const Path old = folder_ / "vit-digits";
+  std::filesystem::copy(testing::repository("samples/digits-vit"), old);
+  ASSERT_OK_AND(Json config, read_json(old / "config.json"));
+  config.erase("model_type");
+  folder_.write("vit-digits/config.json", dump_json(config));
+  const auto outcome = eval({"-m", to_utf8(old), "--dataset", file("samples/digits"), "--samples", "8", "-f", "json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(parsed(outcome.out)["task"], "image-classification");
+}
+
 TEST_F(EvalTest, SaysWhatIsMissing) {
   const std::string model = data("free/model.onnx");
   const auto error_of = [&](std::vector<std::string> arguments) {

@@ -5,6 +5,7 @@
 #include "build/build.h"
 #include "build/cache_key.h"
 #include "build/generate.h"
+#include "export/model_config.h"
 #include "winml/export_options.h"
 
 namespace mk::cli {
@@ -47,7 +48,7 @@ Result<BuildConfig> config_of(const ResolvedModel& model, const CheckpointBuild&
     request.exporting.present.emplace_back("batch_size");
   }
   shapes = request.shapes;
-  MK_TRY(const ModelConfig config, ModelConfig::read(model.folder));
+  MK_TRY(const ModelConfig config, read_model_config(model.folder, model.name()));
   return generate_config(config, model.folder, request, context.progress);
 }
 

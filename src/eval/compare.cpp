@@ -47,7 +47,11 @@ class OutputTally {
       r[kept] = r[i];
       t[kept++] = t[i];
     }
-    const Similarity s = similarity(std::span(r).first(kept), std::span(t).first(kept));
+    Similarity s = similarity(std::span(r).first(kept), std::span(t).first(kept));
+    if (reference.type == candidate.type) {
+      if (reference.type == DataType::int64) exact_differences<std::int64_t>(reference, candidate, s);
+      if (reference.type == DataType::uint64) exact_differences<std::uint64_t>(reference, candidate, s);
+    }
     for (std::size_t m = 0; m < values_.size(); ++m) values_[m].push_back(s.values[m]);
     return {};
   }
@@ -109,6 +113,21 @@ class OutputTally {
     for (std::size_t i = 0; !of_reference && i < values.size(); ++i)
       values[i] = reference.strings[i] == candidate.strings[i] ? 0.0 : 1.0;
     return values;
+  }
+
+  // Two integers beyond 2^53 may be one double.
+  template <typename T>
+  static void exact_differences(const HostTensor& reference, const HostTensor& candidate, Similarity& s) {
+    const std::span<const T> r = reference.values<T>(), t = candidate.values<T>();
+    double largest = 0, squares = 0;
+    for (std::size_t i = 0; i < r.size(); ++i) {
+      const auto high = static_cast<std::uint64_t>(std::max(r[i], t[i]));
+      const auto difference = static_cast<double>(high - static_cast<std::uint64_t>(std::min(r[i], t[i])));
+      largest = std::max(largest, difference);
+      squares += difference * difference;
+    }
+    s[Metric::max_abs_diff] = largest;
+    s[Metric::mse] = r.empty() ? 0 : squares / static_cast<double>(r.size());
   }
 
   std::string name_;
@@ -173,6 +192,13 @@ Result<std::vector<Tolerance>> parse_tolerances(const std::vector<std::pair<std:
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), limit);
     if (text.empty() || error != std::errc{} || end != text.data() + text.size() || std::isnan(limit))
       return fail(ErrorCode::usage, fmt::format("'{}' is no number for {}", text, name), "--tolerance");
+    const bool sensible = std::isfinite(limit) && (metric->higher_is_better || limit >= 0) &&
+                          (metric->metric != Metric::cosine_similarity || std::fabs(limit) <= 1);
+    if (!sensible)
+      return fail(ErrorCode::usage, fmt::format("{} cannot be a limit of {}", text, name), "--tolerance",
+                  metric->metric == Metric::cosine_similarity ? "Give a number between -1 and 1"
+                  : metric->higher_is_better                  ? "Give a finite number"
+                                                              : "Give a finite number of at least 0");
     std::erase_if(tolerances, [&](const Tolerance& other) { return other.metric.metric == metric->metric; });
     tolerances.push_back({*metric, limit});
   }

@@ -3,7 +3,8 @@
 //
 // The answer is no when a tolerance is missed, when an output holds a NaN, when an infinity is in one model only, or
 // when shapes differ; each reason names the tensor. Infinities that both have in the same place (masked logits) are
-// equal, and the figures are over the other values.
+// equal, and the figures are over the other values. Differences of 64-bit integers are exact, though the other figures
+// are made of doubles.
 
 #include <cstdint>
 #include <map>
@@ -31,7 +32,9 @@ struct Tolerance {
 
 // max_abs_diff=1e-3, cosine_similarity=0.999
 std::vector<Tolerance> default_tolerances();
-// From `--tolerance METRIC=VALUE`, in order, the last of a metric wins; what is given replaces the defaults. usage.
+// From `--tolerance METRIC=VALUE`, in order, the last of a metric wins; what is given replaces the defaults. usage for
+// an unknown metric and for a limit that no output could miss or meet: infinite, a difference below 0, a cosine
+// beyond 1.
 Result<std::vector<Tolerance>> parse_tolerances(const std::vector<std::pair<std::string, std::string>>& given);
 
 struct CompareOptions {

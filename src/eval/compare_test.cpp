@@ -1,8 +1,12 @@
 #include "eval/compare.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "base/json.h"
+#include "graph/onnx_writer.h"
+#include "testing/onnx_text.h"
 #include "testing/testing.h"
 
 namespace mk {
@@ -85,6 +89,27 @@ TEST_F(CompareTest, RangesOfTheMetadataAreKept) {
   EXPECT_TRUE(report.yes());
 }
 
+// 2^53 and 2^53 + 1 are the same double.
+TEST_F(CompareTest, LargeIntegersAreComparedExactly) {
+  const auto session = [](std::string_view values) -> Result<Session> {
+    MK_TRY(const auto model, testing::model_of_text(fmt::format(
+                                 "<ir_version: 8, opset_import: [\"\" : 17]> g (int64[2] x) => (int64[2] y) "
+                                 "<int64[2] c = {{{}}}> {{ y = Add(x, c) }}",
+                                 values)));
+    MK_TRY(const std::string bytes, serialize_onnx(*model));
+    return Session::open_bytes(runtime_, bytes);
+  };
+  ASSERT_OK_AND(const Session reference, session("9007199254740992, -9007199254740992"));
+  ASSERT_OK_AND(const Session candidate, session("9007199254740993, -9007199254740995"));
+  const std::map<std::string, ValueRange> zeros{{"x", {0, 1}}};
+  ASSERT_OK_AND(const auto report, compare_sessions(candidate, reference, zeros, {.samples = 1}, silent_progress()));
+  EXPECT_FALSE(report.yes());
+  EXPECT_EQ(report.outputs[0].metrics[static_cast<std::size_t>(Metric::max_abs_diff)].max, 3);
+  EXPECT_EQ(report.outputs[0].metrics[static_cast<std::size_t>(Metric::mse)].max, 5);  // (1 + 9) / 2
+  ASSERT_OK_AND(const auto same, compare_sessions(reference, reference, zeros, {.samples = 1}, silent_progress()));
+  EXPECT_TRUE(same.yes());
+}
+
 TEST_F(CompareTest, ModelsThatCannotBeCompared) {
   const auto other_outputs = compare("affine.onnx", "tokens.onnx");
   ASSERT_FALSE(other_outputs);
@@ -108,7 +133,15 @@ TEST(Tolerances, Parsing) {
   ASSERT_EQ(given.size(), 2u);
   EXPECT_EQ(given[1].metric.name, "mse");
   EXPECT_EQ(given[1].limit, 2e-3);
-  for (const auto& [name, value] : {std::pair{"mae", "1"}, {"mse", ""}, {"mse", "1x"}, {"mse", "nan"}})
+  for (const auto& [name, value] : {std::pair{"mae", "1"},
+                                    {"mse", ""},
+                                    {"mse", "1x"},
+                                    {"mse", "nan"},
+                                    {"mse", "inf"},
+                                    {"mse", "-1"},
+                                    {"max_abs_diff", "-1e-3"},
+                                    {"sqnr_db", "-inf"},
+                                    {"cosine_similarity", "1.5"}})
     EXPECT_EQ(parse_tolerances({{name, value}}).error().code, ErrorCode::usage) << name << value;
 }
 
