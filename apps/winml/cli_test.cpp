@@ -281,6 +281,23 @@ TEST(Config, UsageErrorsExitTwo) {
   }
 }
 
+TEST(Config, JsonFilesMayBePipes) {
+  const auto outcome =
+      run_process("/bin/bash", {.arguments = {"-c", MODELKIT_WINML " config -q -m " + sample() +
+                                                        " --export-config <(echo '{\"opset_version\": 18}')"}});
+  ASSERT_OK(outcome);
+  ASSERT_EQ(outcome->exit_code, 0) << outcome->err;
+  EXPECT_EQ(parsed(outcome->out)["export"]["opset_version"], 18);
+}
+
+TEST(Config, AnExportSectionMustBeAnObject) {
+  const testing::TemporaryFolder folder;
+  const ProcessOutcome outcome =
+      winml({"config", "-m", sample(), "-c", to_utf8(folder.write("c.json", R"({"export": 3})"))});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_NE(outcome.err.find("c.json#/export"), std::string::npos) << outcome.err;
+}
+
 TEST(Export, RunsTheResultUnlessToldNotTo) {
   const testing::TemporaryFolder folder;
   const std::vector<std::string> plain{"export",      "-m", sample(), "-o", to_utf8(folder / "m.onnx"),

@@ -80,6 +80,9 @@ class FileWriter {
 // A whole small file. `limit` guards against reading gigabytes as configuration: malformed when the file is larger.
 Result<std::string> read_text(const Path& path, std::uint64_t limit = 64u << 20);
 
+// The same from whatever can be read once: a pipe, too, as a shell's <(...) makes one.
+Result<std::string> read_stream(const Path& path, std::uint64_t limit = 64u << 20);
+
 // Sorted names in a folder, hidden ones too.
 Result<std::vector<Path>> list_folder(const Path& folder);
 

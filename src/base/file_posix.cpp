@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 
 #include "base/file.h"
@@ -51,6 +52,27 @@ Result<std::shared_ptr<const File>> File::open(const Path& path) {
   }
   file->size_ = static_cast<std::uint64_t>(status.st_size);
   return file;
+}
+
+Result<std::string> read_stream(const Path& path, std::uint64_t limit) {
+  if (path.empty() || !nameable(path)) return read_text(path, limit);
+  const int handle = open_retrying(path, O_RDONLY);
+  if (handle < 0) return system_fail("cannot open", path);
+  std::string text;
+  Status status;
+  for (std::array<char, 65536> block; status;) {
+    const ssize_t got = ::read(handle, block.data(), block.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) status = system_fail("cannot read", path);
+    if (got <= 0) break;
+    text.append(block.data(), static_cast<std::size_t>(got));
+    if (text.size() > limit)
+      status = fail(ErrorCode::malformed, "there are more bytes than the " + std::to_string(limit) + " expected",
+                    to_utf8(path));
+  }
+  ::close(handle);
+  if (!status) return tl::make_unexpected(std::move(status).error());
+  return text;
 }
 
 Result<FileStamp> File::stamp() const {

@@ -150,5 +150,13 @@ TEST(File, ListsNamesInOrder) {
   EXPECT_EQ(list_folder(folder / "a").error().code, ErrorCode::not_found);
 }
 
+TEST(ReadStream, TakesFilesAndPipes) {
+  const testing::TemporaryFolder folder;
+  EXPECT_EQ(read_stream(folder.write("a.txt", "text")).value(), "text");
+  EXPECT_EQ(read_stream(folder / "none").error().code, ErrorCode::not_found);
+  EXPECT_EQ(read_stream(folder.write("b.txt", "12345"), 4).error().code, ErrorCode::malformed);
+  EXPECT_FALSE(read_stream(folder.path()).has_value());
+}
+
 }  // namespace
 }  // namespace mk

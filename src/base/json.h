@@ -19,6 +19,7 @@ namespace mk {
 // Syntax errors give line and column. `name` is what the message calls the text (a file's path, an option).
 // `code` is usage for a user's configuration file, malformed for a checkpoint's.
 Result<Json> parse_json(std::string_view text, std::string_view name, ErrorCode code = ErrorCode::malformed);
+// A user's file (of code usage) may be a pipe.
 Result<Json> read_json(const Path& path, ErrorCode code = ErrorCode::malformed);
 
 // As Python's json.dumps(indent=2, ensure_ascii=True) prints it, without a final newline. NaN and infinities are null.

@@ -258,7 +258,7 @@ Result<Json> parse_json(std::string_view text, std::string_view name, ErrorCode 
 }
 
 Result<Json> read_json(const Path& path, ErrorCode code) {
-  MK_TRY(const std::string text, read_text(path));
+  MK_TRY(const std::string text, code == ErrorCode::usage ? read_stream(path) : read_text(path));
   return parse_json(text, to_utf8(path), code);
 }
 

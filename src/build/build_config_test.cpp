@@ -3,20 +3,10 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "testing/testing.h"
+#include "testing/warnings.h"
 
 namespace mk {
 namespace {
-
-// Collects warnings.
-class Listener : public Progress {
- public:
-  std::unique_ptr<Stage> stage(std::string_view) override { return nullptr; }
-  void warn(std::string_view message) override { warnings.emplace_back(message); }
-  void note(std::string_view) override {}
-  void info(std::string_view) override {}
-  void debug(std::string_view) override {}
-  std::vector<std::string> warnings;
-};
 
 class Config : public ::testing::Test {
  protected:
@@ -37,7 +27,7 @@ class Config : public ::testing::Test {
     if (!json) return tl::make_unexpected(json.error());
     return merge_build_config(*config, JsonView(*json, "over.json", ErrorCode::usage), listener);
   }
-  Listener listener;
+  testing::Warnings listener;
 };
 
 // Files that the Python tool wrote come back byte for byte.
@@ -52,7 +42,7 @@ TEST_F(Config, KeepsTheDocumentsOfThePythonTool) {
     ++seen;
   }
   EXPECT_EQ(seen, 13u);
-  EXPECT_TRUE(listener.warnings.empty()) << listener.warnings.front();
+  EXPECT_TRUE(listener.messages.empty()) << listener.messages.front();
 }
 
 TEST_F(Config, AbsentIsNotNull) {
@@ -87,12 +77,12 @@ TEST_F(Config, ReadsOldSpellings) {
   EXPECT_EQ(config.quant->samples, 32);
   EXPECT_EQ(config.compile->execution_provider, "qnn");
   EXPECT_TRUE(config.compile->embed_context);
-  EXPECT_TRUE(listener.warnings.empty());
+  EXPECT_TRUE(listener.messages.empty());
 }
 
 TEST_F(Config, UnknownKeysWarnWithPlaceAndNearestKey) {
   ASSERT_OK(parse(R"({"quant": {"sampels": 4}, "optm": {}, "loader": {"tusk": "x", "q": 1}})"));
-  EXPECT_EQ(listener.warnings, (std::vector<std::string>{
+  EXPECT_EQ(listener.messages, (std::vector<std::string>{
                                    "unknown key 'optm' is ignored (c.json#/optm). Did you mean 'optim'?",
                                    "unknown key 'sampels' is ignored (c.json#/quant/sampels). Did you mean 'samples'?",
                                    "unknown key 'tusk' is ignored (c.json#/loader/tusk). Did you mean 'task'?",

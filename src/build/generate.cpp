@@ -158,7 +158,7 @@ Result<BuildConfig> generate_config(const ModelConfig& model, const Path& folder
   const std::optional<std::string> model_class = request.model_class ? request.model_class : file_class;
 
   ExportConfig layers;
-  if (overrides.is_object() && overrides.at("export").is_object()) {
+  if (overrides.is_object() && overrides.has("export")) {
     MK_TRY(layers, parse_export_config(overrides.at("export"), progress));
   }
   merge_export_config(layers, request.exporting);

@@ -7,6 +7,7 @@
 
 #include "base/system.h"
 #include "build/check_run.h"
+#include "export/model_metadata.h"
 #include "export/side_files.h"
 #include "graph/onnx_reader.h"
 #include "graph/onnx_writer.h"
@@ -47,6 +48,7 @@ Result<std::string> export_stage(BuildState& state) {
   MK_TRY(ExportedGraph exported, export_graph(exporting, state.progress));
   state.graph = std::move(exported.built.model);
   state.plan = std::move(exported.plan);
+  finish_tags(*state.graph, exporting.config);
   return fmt::format("{}, opset {}, {} nodes", state.plan->head.class_name, state.graph->opset(),
                      state.graph->graph->node_count());
 }

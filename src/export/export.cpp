@@ -19,6 +19,7 @@
 #include "graph/shape_inference.h"
 #include "graph/verifier.h"
 #include "hub/tasks.h"
+#include "images/processor.h"
 
 namespace mk {
 namespace {
@@ -27,33 +28,11 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Height and width that a preprocessor gives its model: a crop, else a size.
 PreprocessorFacts preprocessor_facts(const Path& folder, Progress& progress) {
-  PreprocessorFacts facts;
-  const Path file = folder / "preprocessor_config.json";
-  std::error_code ignored;
-  if (!std::filesystem::exists(file, ignored)) return facts;
-  const auto json = read_json(file);
-  if (!json) {
-    progress.warn(json.error().to_string());
-    return facts;
-  }
-  const JsonView view(*json, to_utf8(file));
-  const auto take = [&](const JsonView& size) {
-    const auto number = [](const JsonView& v) { return v.integer().value_or(0); };
-    if (size.is_number()) {
-      facts.height = facts.width = number(size);
-    } else if (size.has("height") && size.has("width")) {
-      facts.height = number(size.at("height"));
-      facts.width = number(size.at("width"));
-    } else if (size.has("shortest_edge")) {
-      facts.height = facts.width = number(size.at("shortest_edge"));
-    }
-  };
-  take(view.at("size"));
-  if (view.has("crop_size") && view.at("do_center_crop").boolean().value_or(true)) take(view.at("crop_size"));
-  if (facts.height.value_or(1) <= 0 || facts.width.value_or(1) <= 0) facts = {};
-  return facts;
+  const auto size = preprocessed_size(folder);
+  if (!size) progress.warn(size.error().to_string());
+  if (!size || !*size) return {};
+  return {(*size)->height, (*size)->width};
 }
 
 // The default length of a text input says when it cuts what the model could take.
@@ -136,11 +115,17 @@ Result<ExportPlan> plan_with(const ModelConfig& config, const ExportRequest& req
   ShapeRequest shapes{request.config.batch_size, request.shapes};
   MK_TRY(plan.inputs, default_inputs(config, plan.head, shapes, preprocessor_facts(request.folder, progress)));
   MK_TRY(plan.outputs, output_names(config, plan.head));
+  MK_CHECK(rename_outputs(plan.outputs, request.config.output_tensors, progress));
   warn_of_unknown_shapes(request, progress);
   const std::vector<InputSpec> own = plan.inputs;
   const auto ids = std::ranges::find(own, "input_ids", &InputSpec::name);
   const Shape shape_before = ids == own.end() ? Shape() : ids->shape;
-  MK_CHECK(apply_patches(plan.inputs, request.config.input_tensors));
+  MK_CHECK(apply_patches(plan.inputs, request.config.input_tensors, progress));
+  for (const InputSpec& input : plan.inputs) {
+    if (std::ranges::find(plan.outputs, input.name) == plan.outputs.end()) continue;
+    return fail(ErrorCode::usage, fmt::format("'{}' is the name of an input and of an output", input.name),
+                "output_tensors", "Name the output differently");
+  }
   MK_CHECK(apply_dynamic_axes(plan.inputs, request.config.dynamic_axes, plan.outputs));
   let_text_inputs_follow(plan.inputs, request.config, shape_before);
   plan.symbol_sizes = sizes_of_symbols(plan.inputs, own);
@@ -152,6 +137,16 @@ Result<ExportPlan> plan_with(const ModelConfig& config, const ExportRequest& req
   }
   remark_on_shapes(config, plan, request);
   return plan;
+}
+
+// `names` are the plan's, in the outputs' order.
+void name_outputs(Graph& graph, const std::vector<std::string>& names) {
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    Value* const output = graph.outputs()[i];
+    if (output->name() == names[i]) continue;
+    if (Value* const other = graph.find(names[i])) graph.rename(other, graph.unique_name(names[i]));
+    graph.rename(output, names[i]);
+  }
 }
 
 // Whether the model that is there has this file for its external data.
@@ -189,6 +184,19 @@ Status check_float16_range(const Model& model) {
 
 }  // namespace
 
+Status check_export_shapes(const std::map<std::string, std::int64_t>& shapes, std::string_view where) {
+  for (const auto& [name, value] : shapes) {
+    const std::string place = fmt::format("{}#/{}", where, name);
+    if (value <= 0) return fail(ErrorCode::usage, fmt::format("expected a positive integer, got {}", value), place);
+    if (std::ranges::find(shape_names, name) != shape_names.end()) continue;
+    const auto near = nearest(name, shape_names);
+    return fail(
+        ErrorCode::usage, fmt::format("the shape '{}' is no dimension of any model", name), place,
+        near ? fmt::format("Did you mean '{}'?", *near) : fmt::format("Known are {}", fmt::join(shape_names, ", ")));
+  }
+  return {};
+}
+
 Result<ExportPlan> plan_export(const ModelConfig& config, const ExportRequest& request, Progress& progress) {
   return plan_with(config, request, progress);
 }
@@ -204,6 +212,7 @@ Result<ExportedGraph> export_graph(const ExportRequest& request, Progress& progr
   MK_TRY(const ModelConfig config, read_model_config(request.folder, request.model_id));
   MK_TRY(result.plan, plan_with(config, request, progress));
   for (const std::string& remark : result.plan.remarks) progress.note(remark);
+  warn_of_idle_flags(request.config, progress);
 
   MK_TRY(const Checkpoint checkpoint, Checkpoint::open(request.folder));
   BuildOptions options{.opset = request.config.opset_version,
@@ -212,6 +221,7 @@ Result<ExportedGraph> export_graph(const ExportRequest& request, Progress& progr
                        .progress = &progress};
   MK_TRY(result.built, build_graph(config, result.plan.head, checkpoint, result.plan.inputs, options));
   Model& model = *result.built.model;
+  name_outputs(*model.graph, result.plan.outputs);
   add_model_metadata(model, result.plan);
   MK_TRY(const InferenceReport inference, infer_shapes(model));
   for (const InferenceNote& note : inference.notes) progress.debug(fmt::format("{}: {}", note.node, note.message));
@@ -252,6 +262,7 @@ Result<ExportReport> export_model(const ExportRequest& request, const ExportDest
     MK_CHECK(publication.add_text(metadata_path, dump_json(metadata_report(exported, facts)) + "\n", overwrite));
     MK_CHECK(publication.add_text(markdown_path, markdown_report(exported, facts), overwrite));
   }
+  finish_tags(*exported.built.model, request.config);
   MK_TRY(const WrittenModel written, write_onnx(model, output, publication, overwrite));
   if (written.files.size() == 1 && names_data(output, data)) publication.remove_on_commit(data);
   stage->done(fmt::format("{} nodes, {:.1f} MB", model.graph->node_count(), static_cast<double>(written.bytes) / 1e6));

@@ -62,6 +62,9 @@ struct ExportReport {
   double seconds = 0;
 };
 
+// usage, with the pointer into the file `where`, for a shape whose name no architecture has or that is no size.
+Status check_export_shapes(const std::map<std::string, std::int64_t>& shapes, std::string_view where);
+
 Result<ExportPlan> plan_export(const ExportRequest& request, Progress& progress);
 // The same for a config that is at hand; the folder may be empty, then there is no preprocessor.
 Result<ExportPlan> plan_export(const ModelConfig& config, const ExportRequest& request, Progress& progress);

@@ -1,12 +1,16 @@
 #include "export/export_config.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <set>
+#include <utility>
 
 #include "base/json.h"
+#include "base/spelling.h"
 
 namespace mk {
 namespace {
@@ -14,12 +18,13 @@ namespace {
 struct FlagRow {
   std::string_view key;
   bool ExportConfig::*field;
+  std::string_view idle = {};  // why it changes nothing; empty where it does
 };
 constexpr std::array flag_rows{
-    FlagRow{"export_params", &ExportConfig::export_params},
-    FlagRow{"do_constant_folding", &ExportConfig::do_constant_folding},
-    FlagRow{"verbose", &ExportConfig::verbose},
-    FlagRow{"dynamo", &ExportConfig::dynamo},
+    FlagRow{"export_params", &ExportConfig::export_params, "weights are always written"},
+    FlagRow{"do_constant_folding", &ExportConfig::do_constant_folding, "the graph is built without constants to fold"},
+    FlagRow{"verbose", &ExportConfig::verbose, "-v says more"},
+    FlagRow{"dynamo", &ExportConfig::dynamo, "nothing is traced"},
     FlagRow{"enable_hierarchy_tags", &ExportConfig::enable_hierarchy_tags},
     FlagRow{"clean_onnx", &ExportConfig::clean_onnx},
 };
@@ -70,23 +75,36 @@ Status parse_tensor_fields(const JsonView& json, TensorPatch& patch) {
   return {};
 }
 
-Result<std::vector<TensorPatch>> parse_input_tensors(const JsonView& json) {
+void warn_of_unknown_keys(const JsonView& json, std::initializer_list<std::string_view> known, Progress& progress) {
+  for (const auto& item : json.json().items()) {
+    if (std::ranges::find(known, item.key()) != known.end()) continue;
+    const auto near = nearest(item.key(), {known.begin(), known.size()});
+    progress.warn(fmt::format("unknown key '{}' is ignored ({}){}", item.key(), json.where(),
+                              near ? fmt::format(". Did you mean '{}'?", *near) : ""));
+  }
+}
+
+Result<std::vector<TensorPatch>> parse_input_tensors(const JsonView& json, Progress& progress) {
   if (!json.is_array()) return tl::make_unexpected(json.expected("a list of tensors"));
   std::vector<TensorPatch> patches;
   for (std::size_t i = 0; i < json.size(); ++i) {
     TensorPatch patch;
     MK_CHECK(parse_tensor_fields(json.at(i), patch));
     MK_TRY(patch.name, json.at(i).at("name").string());
+    warn_of_unknown_keys(json.at(i), {"name", "dtype", "shape", "value_range"}, progress);
     patches.push_back(std::move(patch));
   }
   return patches;
 }
 
-Result<std::vector<std::string>> parse_output_tensors(const JsonView& json) {
+Result<std::vector<std::string>> parse_output_tensors(const JsonView& json, Progress& progress) {
   if (!json.is_array()) return tl::make_unexpected(json.expected("a list of {\"name\": ...}"));
   std::vector<std::string> names;
   for (std::size_t i = 0; i < json.size(); ++i) {
-    MK_TRY(names.emplace_back(), json.at(i).at("name").string());
+    const JsonView name = json.at(i).at("name");
+    MK_TRY(names.emplace_back(), name.string());
+    if (names.back().empty()) return tl::make_unexpected(name.error("an output name may not be empty"));
+    warn_of_unknown_keys(json.at(i), {"name"}, progress);
   }
   return names;
 }
@@ -178,10 +196,10 @@ Result<ExportConfig> parse_export_config(const JsonView& json, Progress& progres
     }
   }
   if (json.has("input_tensors")) {
-    MK_TRY(config.input_tensors, parse_input_tensors(json.at("input_tensors")));
+    MK_TRY(config.input_tensors, parse_input_tensors(json.at("input_tensors"), progress));
   }
   if (json.has("output_tensors")) {
-    MK_TRY(config.output_tensors, parse_output_tensors(json.at("output_tensors")));
+    MK_TRY(config.output_tensors, parse_output_tensors(json.at("output_tensors"), progress));
   }
   if (json.has("dynamic_axes")) {
     MK_TRY(config.dynamic_axes, parse_dynamic_axes(json.at("dynamic_axes")));
@@ -280,7 +298,23 @@ Result<std::map<std::string, std::int64_t>> parse_shape_config(const JsonView& j
   return shapes;
 }
 
-Status apply_patches(std::vector<InputSpec>& inputs, const std::vector<TensorPatch>& patches) {
+namespace {
+
+Status patch_range(InputSpec& input, const ValueRange& range, Progress& progress) {
+  const std::optional<ValueRange> own = std::exchange(input.range, range);
+  if (!own || !is_integer(input.type) || (range.low >= own->low && range.high <= own->high)) return {};
+  input.range = ValueRange{std::max(range.low, own->low), std::min(range.high, own->high)};
+  const std::string beyond =
+      fmt::format("the value_range [{:g}, {:g}] of '{}' goes beyond [{:g}, {:g}], what the model takes", range.low,
+                  range.high, input.name, own->low, own->high);
+  if (input.range->low >= input.range->high) return fail(ErrorCode::usage, beyond, "value_range");
+  progress.warn(beyond + "; it is cut to that");
+  return {};
+}
+
+}  // namespace
+
+Status apply_patches(std::vector<InputSpec>& inputs, const std::vector<TensorPatch>& patches, Progress& progress) {
   for (const TensorPatch& patch : patches) {
     auto found = std::ranges::find(inputs, patch.name, &InputSpec::name);
     if (found == inputs.end()) {
@@ -296,9 +330,40 @@ Status apply_patches(std::vector<InputSpec>& inputs, const std::vector<TensorPat
       found->type = *type;
     }
     if (patch.shape) found->shape = *patch.shape;
-    if (patch.value_range) found->range = patch.value_range;
+    if (patch.value_range) MK_CHECK(patch_range(*found, *patch.value_range, progress));
   }
   return {};
+}
+
+Status rename_outputs(std::vector<std::string>& outputs, const std::vector<std::string>& names, Progress& progress) {
+  if (names.empty()) return {};
+  const std::set<std::string_view> distinct(names.begin(), names.end());
+  if (distinct.size() < names.size())
+    return fail(ErrorCode::usage, "an output name is there twice", "output_tensors", "Give each output its own name");
+  const auto is_own = [&](const std::string& name) { return std::ranges::find(outputs, name) != outputs.end(); };
+  if (std::ranges::all_of(names, is_own)) return {};
+  if (names.size() != outputs.size())
+    progress.warn(fmt::format("output_tensors names {} outputs, the model has {}: {}", names.size(), outputs.size(),
+                              fmt::join(outputs, ", ")));
+  const std::size_t count = std::min(names.size(), outputs.size());
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    for (std::size_t j = 0; j < count; ++j) {
+      if (i == j || outputs[i] != names[j]) continue;
+      return fail(ErrorCode::usage,
+                  fmt::format("output {} cannot be called '{}', which is the name of output {}", j, names[j], i),
+                  "output_tensors", fmt::format("The outputs are, in this order, {}", fmt::join(outputs, ", ")));
+    }
+  }
+  std::copy_n(names.begin(), count, outputs.begin());
+  return {};
+}
+
+void warn_of_idle_flags(const ExportConfig& config, Progress& progress) {
+  const ExportConfig defaults;
+  for (const FlagRow& row : flag_rows) {
+    if (row.idle.empty() || config.*row.field == defaults.*row.field) continue;
+    progress.warn(fmt::format("export.{} changes nothing: {}", row.key, row.idle));
+  }
 }
 
 Status apply_dynamic_axes(std::vector<InputSpec>& inputs, const DynamicAxes& axes,

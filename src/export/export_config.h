@@ -57,15 +57,24 @@ Json to_json(const ExportConfig& config);
 
 // The JSON files of --input-specs ({name: {shape, dtype, value_range}}), --dynamic-axes ({tensor: {axis: name}}) and
 // --shape-config ({dimension: integer}).
+// A key that is not known is an error in them.
 Result<std::vector<TensorPatch>> parse_input_specs(const JsonView& json);
 Result<DynamicAxes> parse_dynamic_axes(const JsonView& json);
 Result<std::map<std::string, std::int64_t>> parse_shape_config(const JsonView& json);
 
 // Puts patches and axis names onto an architecture's inputs. usage: a symbol that contradicts another for the same
-// axis, an axis beyond the rank, a tensor that the graph does not have.
-Status apply_patches(std::vector<InputSpec>& inputs, const std::vector<TensorPatch>& patches);
+// axis, an axis beyond the rank, a tensor that the graph does not have. A range of integers beyond what the model takes
+// (its vocabulary) is cut to that, with a warning; usage where nothing of it is left.
+Status apply_patches(std::vector<InputSpec>& inputs, const std::vector<TensorPatch>& patches, Progress& progress);
 Status apply_dynamic_axes(std::vector<InputSpec>& inputs, const DynamicAxes& axes,
                           const std::vector<std::string>& output_names);
+
+// The names that output_tensors gives, in the outputs' order. Names that are the model's own stay where they are.
+// Another number of names than of outputs is warned of. usage for a name that is there twice.
+Status rename_outputs(std::vector<std::string>& outputs, const std::vector<std::string>& names, Progress& progress);
+
+// Says which fields are set and change nothing here.
+void warn_of_idle_flags(const ExportConfig& config, Progress& progress);
 
 // `inputs` as export.input_tensors and as winml.io.inputs print them.
 Json to_json(const std::vector<InputSpec>& inputs);

@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "testing/testing.h"
+#include "testing/warnings.h"
 
 namespace mk {
 namespace {
@@ -52,6 +53,65 @@ TEST(ExportConfig, ErrorsPointIntoTheDocument) {
             std::string::npos);
 }
 
+TEST(ExportConfig, KeysThatAreNotKnownAreTold) {
+  const Json json = Json::parse(
+      R"({"input_tensors": [{"name": "x", "shpe": [1]}], "output_tensors": [{"name": "y", "shape": [1]}]})");
+  testing::Warnings warnings;
+  ASSERT_OK(parse_export_config(JsonView(json, "c.json", ErrorCode::usage), warnings));
+  EXPECT_EQ(warnings.messages,
+            (std::vector<std::string>{"unknown key 'shpe' is ignored (c.json#/input_tensors/0). Did you mean 'shape'?",
+                                      "unknown key 'shape' is ignored (c.json#/output_tensors/0)"}));
+}
+
+TEST(ExportConfig, FieldsThatChangeNothingAreTold) {
+  ASSERT_OK_AND(const auto plain, parse(R"({"export_params": true, "dynamo": false})"));
+  testing::Warnings none;
+  warn_of_idle_flags(plain, none);
+  EXPECT_TRUE(none.messages.empty());
+  ASSERT_OK_AND(const auto odd,
+                parse(R"({"export_params": false, "do_constant_folding": false, "verbose": true, "dynamo": true})"));
+  testing::Warnings all;
+  warn_of_idle_flags(odd, all);
+  ASSERT_EQ(all.messages.size(), 4u);
+  EXPECT_EQ(all.messages[3], "export.dynamo changes nothing: nothing is traced");
+}
+
+TEST(ExportConfig, ARangeBeyondTheVocabularyIsCut) {
+  const auto patched = [](ValueRange range, Progress& progress) -> Result<ValueRange> {
+    std::vector<InputSpec> inputs = text_inputs();
+    MK_CHECK(apply_patches(inputs, {{"input_ids", std::nullopt, std::nullopt, range}}, progress));
+    return *inputs[0].range;
+  };
+  testing::Warnings warnings;
+  ASSERT_OK_AND(const auto within, patched({5, 30522}, warnings));
+  EXPECT_EQ(within, (ValueRange{5, 30522}));
+  EXPECT_TRUE(warnings.messages.empty());
+  ASSERT_OK_AND(const auto beyond, patched({-1, 50000}, warnings));
+  EXPECT_EQ(beyond, (ValueRange{0, 30522}));
+  ASSERT_EQ(warnings.messages.size(), 1u);
+  EXPECT_NE(warnings.messages[0].find("[-1, 50000] of 'input_ids'"), std::string::npos);
+  EXPECT_EQ(patched({40000, 50000}, warnings).error().code, ErrorCode::usage);
+}
+
+TEST(ExportConfig, OutputsAreRenamedInTheirOrder) {
+  const auto renamed = [](std::vector<std::string> names,
+                          Progress& progress = silent_progress()) -> Result<std::vector<std::string>> {
+    std::vector<std::string> outputs{"last_hidden_state", "pooler_output"};
+    MK_CHECK(rename_outputs(outputs, names, progress));
+    return outputs;
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(*renamed({}), (Names{"last_hidden_state", "pooler_output"}));
+  EXPECT_EQ(*renamed({"pooler_output", "last_hidden_state"}), (Names{"last_hidden_state", "pooler_output"}));
+  EXPECT_EQ(*renamed({"tokens", "sentence"}), (Names{"tokens", "sentence"}));
+  EXPECT_EQ(*renamed({"last_hidden_state", "sentence"}), (Names{"last_hidden_state", "sentence"}));
+  testing::Warnings warnings;
+  EXPECT_EQ(*renamed({"tokens"}, warnings), (Names{"tokens", "pooler_output"}));
+  EXPECT_EQ(warnings.messages.size(), 1u);
+  EXPECT_EQ(renamed({"pooler_output", "x"}).error().code, ErrorCode::usage);
+  EXPECT_EQ(renamed({"x", "x"}).error().code, ErrorCode::usage);
+}
+
 TEST(ExportConfig, ALayerChangesOnlyWhatItNames) {
   ASSERT_OK_AND(auto base, parse(R"({"opset_version": 18, "batch_size": 4,
       "input_tensors": [{"name": "a", "shape": [4, 8], "dtype": "int32"}, {"name": "b"}]})"));
@@ -68,14 +128,14 @@ TEST(ExportConfig, ALayerChangesOnlyWhatItNames) {
 
 TEST(ExportConfig, PatchesAreByName) {
   std::vector<InputSpec> inputs = text_inputs();
-  ASSERT_OK(
-      apply_patches(inputs, {{"attention_mask", "int64", Shape{Dim::known(2), Dim::symbolic("s")}, std::nullopt}}));
+  ASSERT_OK(apply_patches(inputs, {{"attention_mask", "int64", Shape{Dim::known(2), Dim::symbolic("s")}, std::nullopt}},
+                          silent_progress()));
   EXPECT_EQ(inputs[1].type, DataType::int64);
   EXPECT_EQ(to_string(inputs[1].shape), "[2, s]");
   EXPECT_EQ(inputs[1].range, (ValueRange{0, 2}));
   EXPECT_EQ(to_string(inputs[0].shape), "[1, 512]");
 
-  const Status unknown = apply_patches(inputs, {{"ids", std::nullopt, std::nullopt, std::nullopt}});
+  const Status unknown = apply_patches(inputs, {{"ids", std::nullopt, std::nullopt, std::nullopt}}, silent_progress());
   ASSERT_FALSE(unknown.has_value());
   EXPECT_EQ(unknown.error().code, ErrorCode::usage);
   EXPECT_EQ(unknown.error().hint, "Its inputs are input_ids, attention_mask");

@@ -1,7 +1,10 @@
 #include "export/export.h"
 
+#include <set>
+
 #include "base/file.h"
 #include "base/json.h"
+#include "graph/onnx_reader.h"
 #include "testing/testing.h"
 
 namespace mk {
@@ -82,6 +85,28 @@ TEST(ExportModel, AModelThatFailsItsCheckIsNotWritten) {
   destination.check = [](const Path&, const ExportPlan&) -> Result<std::string> { return "it is right"; };
   ASSERT_OK_AND(const ExportReport report, export_model(request, destination, silent_progress()));
   EXPECT_EQ(report.check, "it is right");
+}
+
+TEST(ExportModel, TagsAndOutputNamesAreThoseOfTheConfig) {
+  const testing::TemporaryFolder folder;
+  ExportRequest request = bert_request();
+  request.config.hierarchy_tag_format = "module_only";
+  request.config.output_tensors = {"scores"};
+  ASSERT_OK(export_model(request, {.output = folder / "m.onnx"}, silent_progress()));
+  ASSERT_OK_AND(const auto model, read_onnx(folder / "m.onnx"));
+  ASSERT_EQ(model->graph->outputs().size(), 1u);
+  EXPECT_EQ(model->graph->outputs()[0]->name(), "scores");
+  EXPECT_EQ(*find(model->metadata, "winml.io.outputs"), R"([{"name": "scores"}])");
+  std::set<std::string> tags;
+  for_each_node(*model->graph, [&](const Node& node) {
+    tags.insert(*find(node.metadata, "winml.hierarchy.tag"));
+    EXPECT_EQ(*find(node.metadata, "winml.hierarchy.depth"), "1");
+  });
+  EXPECT_TRUE(tags.contains("/BertSelfAttention"));
+  for (const std::string& tag : tags) EXPECT_EQ(tag.rfind('/'), 0u) << tag;
+
+  request.config.output_tensors = {"input_ids"};
+  EXPECT_EQ(export_model(request, {.output = folder / "n.onnx"}, silent_progress()).error().code, ErrorCode::usage);
 }
 
 TEST(ExportModel, NeverReplacesWhatItReads) {

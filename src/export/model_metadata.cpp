@@ -16,6 +16,16 @@ void add_model_metadata(Model& model, const ExportPlan& plan) {
   set(model.metadata, "winml.model_class", plan.head.class_name);
 }
 
+void finish_tags(Model& model, const ExportConfig& config) {
+  if (config.hierarchy_tag_format != "module_only") return;
+  for_each_node(*model.graph, [](Node& node) {
+    const std::string* tag = find(node.metadata, "winml.hierarchy.tag");
+    if (tag == nullptr) return;
+    set(node.metadata, "winml.hierarchy.tag", tag->substr(tag->rfind('/')));
+    set(node.metadata, "winml.hierarchy.depth", "1");
+  });
+}
+
 std::size_t tagged_node_count(const Model& model) {
   std::size_t count = 0;
   for_each_node(*model.graph, [&](const Node& node) { count += find(node.metadata, "winml.hierarchy.tag") ? 1 : 0; });

@@ -9,22 +9,14 @@
 
 #include "graph/wire_format.h"
 #include "testing/testing.h"
+#include "testing/warnings.h"
 
 namespace mk {
 namespace {
 
 using onnx::AttributeProto;
 using onnx::TensorProto;
-
-class Warnings final : public Progress {
- public:
-  std::unique_ptr<Stage> stage(std::string_view name) override { return silent_progress().stage(name); }
-  void warn(std::string_view message) override { messages.emplace_back(message); }
-  void note(std::string_view) override {}
-  void info(std::string_view) override {}
-  void debug(std::string_view) override {}
-  std::vector<std::string> messages;
-};
+using testing::Warnings;
 
 onnx::ModelProto small_model() {
   onnx::ModelProto model;

@@ -26,6 +26,11 @@ struct ImageSize {
   bool operator==(const ImageSize&) const = default;
 };
 
+// Height and width of the images that a folder's preprocessor_config.json asks for: what its processor makes of every
+// image; of a processor that we do not know, or whose result depends on the image, its crop, else its size (the
+// shortest edge as a square). Nothing where there is no such file, or no size in it. malformed.
+Result<std::optional<ImageSize>> preprocessed_size(const Path& folder);
+
 class ImageProcessor {
  public:
   // From a preprocessor_config.json. `model_type` (config.json's) decides the class where the file names none.

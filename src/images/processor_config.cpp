@@ -249,6 +249,22 @@ Result<ImageProcessor> ImageProcessor::parse(const JsonView& config, std::string
   return std::move(reader.out);
 }
 
+Result<std::optional<ImageSize>> preprocessed_size(const Path& folder) {
+  const Path file = folder / "preprocessor_config.json";
+  std::error_code ignored;
+  if (!std::filesystem::exists(file, ignored)) return std::nullopt;
+  if (const auto processor = ImageProcessor::load(folder); processor && processor->fixed_size())
+    return processor->fixed_size();
+  MK_TRY(const Json json, read_json(file));
+  const JsonView config(json, to_utf8(file));
+  MK_TRY(const bool crops, flag(config, "do_center_crop", true));
+  const JsonView size = crops && config.has("crop_size") ? config.at("crop_size") : config.at("size");
+  if (size.is_null()) return std::nullopt;
+  const bool has_edge = size.is_object() && size.has("shortest_edge");
+  MK_TRY(const ImageSize found, height_width(has_edge ? size.at("shortest_edge") : size));
+  return found;
+}
+
 Result<ImageProcessor> ImageProcessor::load(const Path& folder) {
   const Path file = folder / "preprocessor_config.json";
   MK_TRY(const Json json, read_json(file));

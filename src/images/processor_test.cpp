@@ -94,6 +94,27 @@ TEST(Processor, RefusesWrongFields) {
   EXPECT_EQ(error_of(R"({"size": 300, "crop_pct": 1e-9})", "convnext").code, ErrorCode::malformed);
 }
 
+// One reader for export and for the processors themselves.
+TEST(Processor, SizeOfAFolder) {
+  const testing::TemporaryFolder folder;
+  const auto size = [&](std::string_view text, std::string_view type) {
+    folder.write("preprocessor_config.json", text);
+    folder.write("config.json", R"({"model_type": ")" + std::string(type) + "\"}");
+    return preprocessed_size(folder.path());
+  };
+  EXPECT_EQ(*size(R"({"size": [48, 32]})", "vit"), (ImageSize{48, 32}));
+  EXPECT_EQ(*size(R"({"size": 40})", "vit"), (ImageSize{40, 40}));
+  EXPECT_EQ(*size(R"({"size": {"height": 256, "width": 256}})", "deit"), (ImageSize{224, 224}));  // the class's crop
+  EXPECT_EQ(*size(R"({"size": {"shortest_edge": 224}, "crop_pct": 0.875})", "convnext"), (ImageSize{224, 224}));
+  EXPECT_EQ(*size(R"({"size": {"shortest_edge": 30}, "do_center_crop": false})", "bit"), (ImageSize{30, 30}));
+  EXPECT_EQ(*size(R"({"size": [10, 20]})", "novel"), (ImageSize{10, 20}));
+  EXPECT_EQ(*size(R"({"size": 60, "crop_size": {"height": 50, "width": 40}})", "novel"), (ImageSize{50, 40}));
+  EXPECT_EQ(*size("{}", "novel"), std::nullopt);
+  EXPECT_EQ(size(R"({"size": "big"})", "novel").error().code, ErrorCode::malformed);
+  const testing::TemporaryFolder empty;
+  EXPECT_EQ(*preprocessed_size(empty.path()), std::nullopt);
+}
+
 TEST(Processor, KnowsItsOutputSize) {
   const Json json = *parse_json(R"({"size": {"shortest_edge": 20}, "do_center_crop": false})", "p");
   ASSERT_OK_AND(const ImageProcessor processor, ImageProcessor::parse(JsonView(json, "p"), "bit"));
