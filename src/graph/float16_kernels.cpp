@@ -35,13 +35,15 @@ void widen_each(const std::byte* from, std::byte* to, std::size_t count) {
   }
 }
 
-Float16Losses clip_each(const std::byte* from, std::byte* to, std::size_t count) {
+Float16Losses clip_each(const std::byte* from, std::byte* to, std::size_t count, bool keep_infinity) {
   Float16Losses losses;
   for (std::size_t i = 0; i < count; ++i) {
     float value;
     std::memcpy(&value, from + i * sizeof value, sizeof value);
     const float magnitude = std::fabs(value);
-    if (magnitude > largest) {
+    if (keep_infinity && std::isinf(value)) {
+      // As it is.
+    } else if (magnitude > largest) {
       ++(std::isinf(value) ? losses.infinite : losses.clipped);
       value = std::copysign(largest, value);
     } else if (magnitude < smallest && magnitude != 0.0f) {
@@ -86,7 +88,7 @@ __attribute__((target("avx2,f16c"))) std::size_t widen_lanes(const std::byte* fr
 }
 
 __attribute__((target("avx2,f16c"))) std::size_t clip_lanes(const std::byte* from, std::byte* to, std::size_t count,
-                                                            Float16Losses& losses) {
+                                                            bool keep_infinity, Float16Losses& losses) {
   const __m256 sign = _mm256_set1_ps(-0.0f);
   const __m256 upper = _mm256_set1_ps(largest);
   const __m256 lower = _mm256_set1_ps(smallest);
@@ -99,7 +101,7 @@ __attribute__((target("avx2,f16c"))) std::size_t clip_lanes(const std::byte* fro
     const __m256 below = _mm256_cmp_ps(magnitude, lower, _CMP_LT_OQ);
     const __m256 tiny = _mm256_and_ps(below, _mm256_cmp_ps(magnitude, zero, _CMP_NEQ_OQ));
     if (_mm256_movemask_ps(_mm256_or_ps(over, tiny)) != 0) {
-      const Float16Losses here = clip_each(from + i * 4, to + i * 2, lanes);
+      const Float16Losses here = clip_each(from + i * 4, to + i * 2, lanes, keep_infinity);
       losses.clipped += here.clipped;
       losses.infinite += here.infinite;
       losses.raised += here.raised;
@@ -115,7 +117,7 @@ __attribute__((target("avx2,f16c"))) std::size_t clip_lanes(const std::byte* fro
 bool has_f16c() { return false; }
 std::size_t narrow_lanes(const std::byte*, std::byte*, std::size_t) { return 0; }
 std::size_t widen_lanes(const std::byte*, std::byte*, std::size_t) { return 0; }
-std::size_t clip_lanes(const std::byte*, std::byte*, std::size_t, Float16Losses&) { return 0; }
+std::size_t clip_lanes(const std::byte*, std::byte*, std::size_t, bool, Float16Losses&) { return 0; }
 
 #endif
 
@@ -131,10 +133,10 @@ void float16_to_float32(const std::byte* from, std::byte* to, std::size_t count)
   widen_each(from + done * 2, to + done * 4, count - done);
 }
 
-Float16Losses clip_to_float16(const std::byte* from, std::byte* to, std::size_t count) {
+Float16Losses clip_to_float16(const std::byte* from, std::byte* to, std::size_t count, bool keep_infinity) {
   Float16Losses losses;
-  const std::size_t done = has_f16c() ? clip_lanes(from, to, count, losses) : 0;
-  const Float16Losses rest = clip_each(from + done * 4, to + done * 2, count - done);
+  const std::size_t done = has_f16c() ? clip_lanes(from, to, count, keep_infinity, losses) : 0;
+  const Float16Losses rest = clip_each(from + done * 4, to + done * 2, count - done, keep_infinity);
   losses.clipped += rest.clipped;
   losses.infinite += rest.infinite;
   losses.raised += rest.raised;

@@ -20,7 +20,7 @@ struct Float16Losses {
   bool operator==(const Float16Losses&) const = default;
 };
 
-// Round to nearest even into what float16 holds: see Float16Losses. NaN stays NaN.
-Float16Losses clip_to_float16(const std::byte* from, std::byte* to, std::size_t count);
+// Round to nearest even into what float16 holds: see Float16Losses. NaN stays NaN; infinity does where it is asked for.
+Float16Losses clip_to_float16(const std::byte* from, std::byte* to, std::size_t count, bool keep_infinity = false);
 
 }  // namespace mk

@@ -50,6 +50,7 @@ void ElementTypes::set(const Value* value, DataType type) {
 }
 
 void ElementTypes::infer_graph(const Graph& graph) {
+  for (const Value* value : graph.inputs()) set(value, of(*value));
   for (const Value* value : graph.initializers()) set(value, value->initializer()->type);
   for (const Node* node : graph.nodes()) infer_node(*node);
 }
@@ -61,6 +62,7 @@ void ElementTypes::infer_node(const Node& node) {
     const Value* output = node.output(i);
     if (!output) continue;
     set(output, stated(node, i));
+    set(output, of(*output));
     incomplete_ |= of(*output) == DataType::undefined && output->type.kind == Type::Kind::none;
   }
 }

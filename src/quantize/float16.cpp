@@ -1,5 +1,6 @@
 #include "quantize/float16.h"
 
+#include "graph/inline_functions.h"
 #include "graph/shape_inference.h"
 #include "quantize/float16_bytes.h"
 #include "quantize/float16_plan.h"
@@ -60,7 +61,9 @@ Result<Float16Report> convert_to_float16(Model& model, const Float16Options& opt
                 "It may be cut short: write or download it again");
   }
   MK_CHECK(check_data(*model.graph));
+  for (const Function& function : model.functions) MK_CHECK(check_data(*function.body));
   MK_CHECK(model.graph->sort());
+  inline_functions(model);
   ElementTypes types(model);
   types.infer();
   Float16Plan plan(model, types, options);
@@ -68,6 +71,8 @@ Result<Float16Report> convert_to_float16(Model& model, const Float16Options& opt
   Float16Report report;
   Float16Rewrite(model, types, plan, report).run();
   forget_types(*model.graph);
+  // Where it fails, the element types are there all the same.
+  static_cast<void>(infer_shapes(model));
   return report;
 }
 

@@ -31,7 +31,7 @@ struct Float16Options {
   bool keep_io_types = true;  // float32 inputs and outputs of the model stay so
   // Operators that stay float32, instead of default_float16_blocked_ops().
   std::optional<std::vector<std::string>> blocked_ops;
-  // Names of nodes that stay float32 (of the first output where a node has none), or globs with * and ?.
+  // Names of nodes that stay float32 (of any output where a node has none), or globs with * and ?.
   std::vector<std::string> blocked_nodes;
 };
 

@@ -11,12 +11,13 @@ constexpr std::uint64_t small_size = 4096;
 
 }  // namespace
 
-Float16Bytes::Float16Bytes(Bytes float32) : source_(std::move(float32)) {
+Float16Bytes::Float16Bytes(Bytes float32, bool keep_infinity)
+    : source_(std::move(float32)), keep_infinity_(keep_infinity) {
   const auto memory = source_->in_memory();
   if (!memory || memory->size() > small_size) return;
   const std::size_t elements = memory->size() / 4;
   small_.resize(elements * 2);
-  losses_ = clip_to_float16(memory->data(), small_.data(), elements);
+  losses_ = clip_to_float16(memory->data(), small_.data(), elements, keep_infinity_);
   counted_ = elements;
 }
 
@@ -49,12 +50,12 @@ Status Float16Bytes::read(std::uint64_t offset, std::span<std::byte> out) const 
 Result<Float16Losses> Float16Bytes::convert(std::uint64_t first, std::uint64_t elements, std::byte* to,
                                             std::unique_ptr<std::byte[]>& buffer) const {
   if (const auto memory = source_->in_memory()) {
-    return clip_to_float16(memory->data() + first * 4, to, static_cast<std::size_t>(elements));
+    return clip_to_float16(memory->data() + first * 4, to, static_cast<std::size_t>(elements), keep_infinity_);
   }
   if (!buffer) buffer = std::make_unique_for_overwrite<std::byte[]>(elements_at_once * 4);
   const std::span<std::byte> part(buffer.get(), static_cast<std::size_t>(elements * 4));
   MK_CHECK(source_->read(first * 4, part));
-  return clip_to_float16(part.data(), to, static_cast<std::size_t>(elements));
+  return clip_to_float16(part.data(), to, static_cast<std::size_t>(elements), keep_infinity_);
 }
 
 void Float16Bytes::count(std::uint64_t first, std::uint64_t elements, const Float16Losses& here) const {

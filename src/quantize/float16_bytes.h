@@ -13,7 +13,7 @@ namespace mk {
 // Thread-safe. Losses are counted by the way where the bytes are read in order, from the start.
 class Float16Bytes final : public ByteSource {
  public:
-  explicit Float16Bytes(Bytes float32);
+  Float16Bytes(Bytes float32, bool keep_infinity);
   std::uint64_t size() const override { return source_->size() / 2; }
   Status read(std::uint64_t offset, std::span<std::byte> out) const override;
   std::optional<std::span<const std::byte>> in_memory() const override;
@@ -27,6 +27,7 @@ class Float16Bytes final : public ByteSource {
   void count(std::uint64_t first, std::uint64_t elements, const Float16Losses& here) const;
 
   Bytes source_;
+  bool keep_infinity_;
   std::vector<std::byte> small_;  // all of them, where they are few and at hand
   mutable std::mutex mutex_;
   mutable std::uint64_t counted_ = 0;  // elements, from the start

@@ -17,15 +17,6 @@ bool is_onnx(const Node& node, std::string_view op_type) {
 
 bool has_bit(std::uint32_t bits, std::size_t i) { return i < 32 && ((bits >> i) & 1) != 0; }
 
-const std::string& name_for_patterns(const Node& node) {
-  static const std::string none;
-  if (!node.name.empty()) return node.name;
-  for (const Value* value : node.outputs()) {
-    if (value) return value->name();
-  }
-  return none;
-}
-
 }  // namespace
 
 const Tensor* constant_tensor(const Value& value) {
@@ -57,6 +48,10 @@ void Float16Plan::decide() {
   for (const std::string& pattern : options_.blocked_nodes) {
     if (!matched_.contains(pattern)) unmatched_.push_back(pattern);
   }
+  keeps_infinity_ = std::any_of(order_.begin(), order_.end(), [&](const Node* node) {
+    return is_onnx(*node, "IsInf") || is_onnx(*node, "IsNaN") ||
+           (is_onnx(*node, "Equal") && types_.is_float32(node->input(0)));
+  });
   keep_regions_between_integers();
   settle_quantizers(*model_.graph);
   collect_wants(*model_.graph);
@@ -114,16 +109,24 @@ bool Float16Plan::touches_float32(const Node& node) const {
 }
 
 bool Float16Plan::is_blocked_by_name(const Node& node) {
-  const std::string& name = name_for_patterns(node);
   bool blocked = false;
-  if (const auto found = blocked_names_.find(name); found != blocked_names_.end()) {
-    matched_.insert(*found);
-    blocked = true;
+  const auto look = [&](const std::string& name) {
+    if (const auto found = blocked_names_.find(name); found != blocked_names_.end()) {
+      matched_.insert(*found);
+      blocked = true;
+    }
+    for (const std::string_view glob : blocked_globs_) {
+      if (!matches_glob(glob, name)) continue;
+      matched_.insert(glob);
+      blocked = true;
+    }
+  };
+  if (!node.name.empty()) {
+    look(node.name);
+    return blocked;
   }
-  for (const std::string_view glob : blocked_globs_) {
-    if (!matches_glob(glob, name)) continue;
-    matched_.insert(glob);
-    blocked = true;
+  for (const Value* output : node.outputs()) {
+    if (output) look(output->name());
   }
   return blocked;
 }
@@ -151,11 +154,14 @@ Float16Plan::NodePlan Float16Plan::decide_node(const Node& node, const std::stri
 }
 
 Float16Plan::NodePlan Float16Plan::decide_standard(const Node& node) {
-  if (const std::string_view why = float16_refusal(node.op_type); !why.empty())
-    return {Treatment::keep, std::string(why)};
+  if (const std::string_view why = float16_refusal(node); !why.empty()) return {Treatment::keep, std::string(why)};
   const OperatorTypes* schema = types_.schema(node);
   if (!schema) return {};
   if (is_control_flow(node)) return {Treatment::convert, {}, schema};
+  const auto is_float32 = [&](const Value* value) { return types_.is_float32(value); };
+  if (type_attribute(node) && !is_onnx(node, "Cast") &&
+      std::none_of(node.inputs().begin(), node.inputs().end(), is_float32))
+    return {Treatment::keep, "makes its values as float32", schema};
   bool admits = false;
   bool holds_containers = false;
   const auto look = [&](const Value* value, const OperatorTypes::Formal* formal) {

@@ -28,6 +28,8 @@ class Float16Plan {
   std::vector<Float16KeptNode> kept() const;  // in the order of the nodes
   std::size_t converted() const;
   const std::vector<std::string>& unmatched_patterns() const { return unmatched_; }
+  // Whether the model tells infinite values from others, so that they must stay what they are.
+  bool keeps_infinity() const { return keeps_infinity_; }
 
  private:
   struct NodePlan {
@@ -69,6 +71,7 @@ class Float16Plan {
   std::vector<std::string> unmatched_;
   std::unordered_map<const Node*, NodePlan> nodes_;
   std::vector<const Node*> order_;
+  bool keeps_infinity_ = false;
   std::unordered_set<const Value*> integer_sums_;   // int32, of products; and what they are as float32
   std::unordered_set<const Value*> stored_scales_;  // constants: float16 in the file, float32 where they are used
   std::unordered_map<const Value*, Wants> wants_;

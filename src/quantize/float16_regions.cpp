@@ -107,19 +107,16 @@ void Float16Plan::keep_regions_between_integers() {
 }
 
 bool Float16Plan::is_in_region(const Node& node, const std::unordered_set<const Node*>& region) const {
-  bool comes_from_integers = false;
   for (const Value* value : node.inputs()) {
     if (!types_.is_float32(value)) continue;
     const Node* producer = value->producer();
     if (producer && (region.contains(producer) || is_dequantizer(*producer) ||
                      (is(producer, "Cast") && is_whole_type(types_.of(producer->input(0)))))) {
-      comes_from_integers = true;
       continue;
     }
     const Tensor* tensor = constant_tensor(*value);
     if (!tensor || tensor->element_count() != 1) return false;
   }
-  if (!comes_from_integers) return false;
   for (const Value* value : node.outputs()) {
     if (!types_.is_float32(value)) continue;
     if (value->is_graph_output()) return false;

@@ -114,7 +114,7 @@ Value* Float16Rewrite::add_cast(Value* source, DataType type, const Value& named
 }
 
 Tensor Float16Rewrite::narrowed(const Tensor& tensor, const std::string& name) {
-  auto bytes = std::make_shared<const Float16Bytes>(tensor.data);
+  auto bytes = std::make_shared<const Float16Bytes>(tensor.data, plan_.keeps_infinity());
   Tensor half = make_tensor(name, DataType::float16, tensor.dims, bytes);
   half.doc_string = tensor.doc_string;
   half.metadata = tensor.metadata;

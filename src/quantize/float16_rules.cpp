@@ -95,6 +95,8 @@ struct Refusal {
 };
 constexpr std::array refusals{
     Refusal{"BitCast", "its bits are those of a float32"},
+    Refusal{"MeanVarianceNormalization", "it has no float16 in ONNX Runtime"},
+    Refusal{"MelWeightMatrix", "it has no float16 in ONNX Runtime"},
     Refusal{"Optional", "sequences and optionals stay float32"},
     Refusal{"OptionalGetElement", "sequences and optionals stay float32"},
     Refusal{"OptionalHasElement", "sequences and optionals stay float32"},
@@ -139,8 +141,13 @@ const Float16Contrib* float16_contrib(std::string_view domain, std::string_view 
   return is_onnx_domain(domain) ? row_of(contrib_in_onnx, op_type) : nullptr;
 }
 
-std::string_view float16_refusal(std::string_view op_type) {
-  const Refusal* found = row_of(refusals, op_type);
+std::string_view float16_refusal(const Node& node) {
+  // ONNX Runtime loads such a node in float16, but does not run it.
+  constexpr std::array<std::string_view, 2> scatters{"ScatterElements", "ScatterND"};
+  if (std::find(scatters.begin(), scatters.end(), node.op_type) != scatters.end() &&
+      node.string("reduction", "none") != "none")
+    return "its reduction has no float16 in ONNX Runtime";
+  const Refusal* found = row_of(refusals, node.op_type);
   return found ? found->why : std::string_view();
 }
 

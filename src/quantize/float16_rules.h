@@ -19,8 +19,8 @@ struct Float16Contrib {
 };
 const Float16Contrib* float16_contrib(std::string_view domain, std::string_view op_type);
 
-// Why an operator of ai.onnx stays float32 although its schema admits float16; empty where it need not.
-std::string_view float16_refusal(std::string_view op_type);
+// Why a node of ai.onnx stays float32 although its schema admits float16; empty where it need not.
+std::string_view float16_refusal(const Node& node);
 
 // Whether the input may be of either type and no output follows it: Cast, Shape, Size ...
 bool float16_takes_either(const Node& node, std::size_t input);
