@@ -5,6 +5,7 @@
 
 #include "graph/shape_inference.h"
 #include "quantize/qdq_constants.h"
+#include "quantize/qdq_masks.h"
 #include "quantize/qdq_plan.h"
 
 namespace mk {
@@ -33,7 +34,9 @@ Status check_model(Model& model) {
 Status prepare(Model& model) {
   MK_CHECK(check_model(model));
   MK_CHECK(infer_shapes(model));
-  return fold_weight_constants(model);
+  MK_CHECK(fold_weight_constants(model));
+  MK_CHECK(soften_masks(model));
+  return {};
 }
 
 }  // namespace

@@ -175,11 +175,6 @@ class Planner {
     return false;
   }
 
-  Result<bool> is_mask(const Value& value) {
-    MK_TRY(const auto ranges, weight_ranges(*value.initializer(), std::nullopt));
-    return is_mask_range(ranges.front());
-  }
-
   // Rules. Each looks first at all it needs, and only then marks.
 
   Result<bool> weighted(Node& node, bool is_gemm) {
@@ -272,11 +267,6 @@ class Planner {
       if (value->initializer()) {
         if (value->initializer()->element_count() == 0) continue;
         if (!is_weight(value)) return false;
-        MK_TRY(const bool mask, is_mask(*value));
-        if (mask) {
-          problem_ = "the constant '" + value->name() + "' has the range of a mask";
-          return false;
-        }
         constants.push_back(i);
       } else if (is_empty(*value)) {
         continue;

@@ -48,8 +48,8 @@ struct QdqPlan {
   std::vector<BiasPlan> biases;
 };
 
-// What the samples, or the operator that makes it, say of a value; nothing where it has no range or cannot be
-// quantized with one (the additive masks of attention).
+// What the samples, or the operator that makes it, say of a value; nothing where it has no range, or one that cannot be
+// quantized. Masks of attention, and the scores that they are added to, have ranges in which they saturate.
 class QdqRanges {
  public:
   QdqRanges(const TensorRanges& ranges, const QdqOptions& options) : ranges_(ranges), options_(options) {}
@@ -59,6 +59,7 @@ class QdqRanges {
 
  private:
   const TensorRange* observed(const Value& value) const;
+  std::optional<TensorRange> unmasked(const Value& value, TensorRange range) const;
   const TensorRanges& ranges_;
   const QdqOptions& options_;
 };
@@ -66,8 +67,6 @@ class QdqRanges {
 // The rule by which a node is to be quantized; null where the options leave it out.
 const QdqRuleRow* selected_rule(const Node& node, const QdqOptions& options, std::int64_t opset);
 
-// Whether a range is that of an additive mask: far below zero and next to nothing above.
-bool is_mask_range(TensorRange range);
 // Whether it is the output of a DequantizeLinear, or goes into a QuantizeLinear.
 bool is_dequantized(const Value& value);
 bool is_quantized(const Value& value);

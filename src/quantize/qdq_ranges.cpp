@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "quantize/qdq_constants.h"
+#include "quantize/qdq_masks.h"
 #include "quantize/qdq_plan.h"
 
 namespace mk {
@@ -38,8 +39,6 @@ const QdqRuleRow* selected_rule(const Node& node, const QdqOptions& options, std
   }
   return row && opset >= row->opset && node.subgraphs().empty() ? row : nullptr;
 }
-
-bool is_mask_range(TensorRange range) { return range.low <= -1e4f && range.high < -range.low / 100; }
 
 bool is_dequantized(const Value& value) { return value.producer() && is_qdq(*value.producer(), "DequantizeLinear"); }
 
@@ -81,18 +80,30 @@ std::optional<TensorRange> QdqRanges::of(const Value& value) const {
   if (const Node* clip = only_clip(value); clip && clip->output(0) && !is_left_out(*clip, options_)) {
     if (const TensorRange* clipped = observed(*clip->output(0))) range = clipped;
   }
-  if (!range || !(range->low <= range->high) || is_mask_range(*range)) return std::nullopt;
-  return *range;
+  if (!range || !(range->low <= range->high)) return std::nullopt;
+  return unmasked(value, *range);
+}
+
+std::optional<TensorRange> QdqRanges::unmasked(const Value& value, TensorRange range) const {
+  const Node* sum = value.producer();
+  if (range.low <= mask_value / 10 && sum && sum->op_type == "Add" && sum->domain.empty()) {
+    for (const std::size_t scores : {0u, 1u}) {
+      const Value* other = sum->input(1 - scores);
+      if (!other || !sum->input(scores)) continue;
+      const TensorRange* of_scores = observed(*sum->input(scores));
+      const TensorRange* of_mask = observed(*other);
+      if (!of_scores || !of_mask) continue;
+      if (const auto found = masked_scores_range(*of_scores, *of_mask, range)) return found;
+    }
+  }
+  if (!is_mask_range(range)) return range;
+  return TensorRange{mask_value, std::max(range.high, 0.0f)};
 }
 
 std::string QdqRanges::why_not(const Value& value) const {
   if (!value.type.is_tensor()) return "the type of '" + value.name() + "' is not known";
   if (value.type.element != DataType::float32)
     return "'" + value.name() + "' is " + std::string(name_of(value.type.element));
-  const TensorRange* range = observed(value);
-  if (range && is_mask_range(*range))
-    return "'" + value.name() + "' has the range of a mask, [" + std::to_string(range->low) + ", " +
-           std::to_string(range->high) + "]";
   return "no range of '" + value.name() + "' was calibrated";
 }
 
