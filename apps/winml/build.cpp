@@ -35,6 +35,7 @@ struct BuildOptions {
   bool optimize = true;
   bool analyze = true;
   bool verify = true;
+  bool keep_intermediates = false;
 };
 
 void describe(BuildOptions& o, OptionTable& options) {
@@ -51,10 +52,14 @@ void describe(BuildOptions& o, OptionTable& options) {
   target_options(options, o.target);
   options.toggle("--quant, --quantize", o.quant, "Keep the quant section that precision and device ask for");
   options.toggle("--compile", o.compile, "Keep the compile section of the execution provider").preset("off");
-  // Scripts switch these stages off; a build of this version has none of them.
-  options.toggle("--optimize", o.optimize, "Graph optimization").hidden();
+  options.toggle("--optimize", o.optimize, "Fuse and simplify the graph for the target");
+  // Scripts switch this stage off; a build of this version has none.
   options.toggle("--analyze", o.analyze, "Analysis").hidden();
-  options.toggle("--verify", o.verify, "Run the result once: declared types and shapes, finite values").preset("on");
+  options
+      .toggle("--verify", o.verify,
+              "Compare the optimized model's numbers, and run the result: declared types and shapes, finite values")
+      .preset("on");
+  options.flag("--keep-intermediates", o.keep_intermediates, "Also write the model after each stage that changed it");
 }
 
 Status check_options(const BuildOptions& o) {
@@ -140,7 +145,10 @@ Result<BuildReport> run(const BuildOptions& o, Context& context) {
   if (o.dtype == "fp16") request.float_type = DataType::float16;
   request.target = target_text(o.target);
   request.rebuild = o.rebuild;
+  MK_TRY(request.wanted, parse_target(o.target.ep.value_or(""), o.target.device.value_or("")));
+  if (!o.optimize) request.config.skip_optimize = true;
   request.verify = o.verify;
+  request.keep_intermediates = o.keep_intermediates;
   request.ort = o.target.ort;
   if (o.output) {
     request.folder = *o.output;

@@ -31,7 +31,8 @@ Result<std::vector<Path>> source_files(const ResolvedModel& model) {
 Result<BuildInputs> inputs_of(const BuildRequest& request) {
   Json said{{"config", config_hash(request.config)},
             {"shapes", request.shapes},
-            {"float_type", request.float_type ? name_of(*request.float_type) : ""}};
+            {"float_type", request.float_type ? name_of(*request.float_type) : ""},
+            {"intermediates", request.keep_intermediates}};
   BuildInputs inputs{.tool_version = MODELKIT_VERSION,
                      .config_hash = sha256_hex(dump_json(said, -1)).substr(0, 16),
                      .target = request.target};
@@ -111,12 +112,16 @@ Result<ArtifactRecord> artifact(const BuildState& state, const Path& path, std::
                         std::move(hash)};
 }
 
-// Data files of the old model that the new one does not have.
-void remove_old_data(BuildState& state, const std::optional<Manifest>& before) {
+// Data and intermediates of the old model that the new one does not have.
+void remove_old_files(BuildState& state, const std::optional<Manifest>& before) {
   if (!before) return;
-  for (const std::string& name : artifacts_of(*before, "data")) {
-    const Path path = state.request.folder / path_from_utf8(name);
-    if (std::ranges::find(state.files, path) == state.files.end()) state.publication.remove_on_commit(path);
+  for (const char* role : {"data", "intermediate"}) {
+    for (const std::string& name : artifacts_of(*before, role)) {
+      const Path path = state.request.folder / path_from_utf8(name);
+      const bool stays = std::ranges::find(state.files, path) != state.files.end() ||
+                         std::ranges::find(state.intermediates, path) != state.intermediates.end();
+      if (!stays) state.publication.remove_on_commit(path);
+    }
   }
 }
 
@@ -202,11 +207,14 @@ Result<BuildReport> build_model(const BuildRequest& request, Progress& progress)
   for (std::size_t i = 0; i < state.files.size(); ++i) {
     MK_TRY(manifest.artifacts.emplace_back(), artifact(state, state.files[i], i == 0 ? "model" : "data"));
   }
+  for (const Path& file : state.intermediates) {
+    MK_TRY(manifest.artifacts.emplace_back(), artifact(state, file, "intermediate"));
+  }
   MK_TRY(manifest.artifacts.emplace_back(), artifact(state, config_path, "config"));
   for (const std::string& side : sides) {
     MK_TRY(manifest.artifacts.emplace_back(), artifact(state, request.folder / path_from_utf8(side), "side"));
   }
-  remove_old_data(state, before.manifest);
+  remove_old_files(state, before.manifest);
   manifest.elapsed_seconds = std::chrono::duration<double>(Clock::now() - start).count();
   const Path manifest_file = manifest_path(request.folder, request.prefix);
   MK_CHECK(state.publication.add_text(manifest_file, dump_json(to_json(manifest)), true));

@@ -40,6 +40,7 @@ Result<StageRecord> parse_stage(const JsonView& json) {
   if (json.has("elapsed_seconds")) {
     MK_TRY(stage.elapsed_seconds, json.at("elapsed_seconds").number());
   }
+  if (json.has("details")) stage.details = std::make_shared<Json>(json.at("details").json());
   return stage;
 }
 
@@ -78,6 +79,7 @@ Json to_json(const Manifest& m) {
     Json stage{{"name", record.name}, {"status", record.completed ? "completed" : "skipped"}};
     put(stage, "filename", record.filename);
     if (record.elapsed_seconds) stage["elapsed_seconds"] = milliseconds(*record.elapsed_seconds);
+    if (record.details) stage["details"] = *record.details;
     put(stage, "reason", record.reason);
     stages.push_back(std::move(stage));
   }

@@ -20,12 +20,13 @@ struct StageRecord {
   bool completed = true;  // else skipped
   std::optional<std::string> filename;
   std::optional<double> elapsed_seconds;
-  std::optional<std::string> reason;  // why it was skipped, or what it found
+  std::optional<std::string> reason;    // why it was skipped, or what it found
+  std::shared_ptr<const Json> details;  // what it did; an object, or null
 };
 
 struct ArtifactRecord {
   std::string name;  // relative to the manifest's folder
-  std::string role;  // model, data, config, report, side
+  std::string role;  // model, data, config, report, side, intermediate
   std::uint64_t bytes = 0;
   std::string sha256;
 };

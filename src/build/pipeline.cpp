@@ -7,6 +7,7 @@
 
 #include "base/system.h"
 #include "build/check_run.h"
+#include "build/optimize_stage.h"
 #include "export/model_metadata.h"
 #include "export/side_files.h"
 #include "graph/onnx_reader.h"
@@ -26,9 +27,14 @@ Skip unless_onnx(const BuildState& state) {
   return state.request.model.is_onnx() ? Skip() : Skip("the source is a checkpoint");
 }
 
+Skip unless_optimized(const BuildState& state) {
+  if (state.config.skip_optimize) return "skip_optimize is set in the config";
+  return is_compiled(*state.graph) ? Skip("the model is compiled") : Skip();
+}
+
 Skip unless_asked(const BuildState& state) {
   if (!state.request.verify) return "--no-verify";
-  if (state.request.model.is_onnx()) return "nothing in the graph has changed";
+  if (!state.changed) return "nothing in the graph has changed";
   return std::nullopt;
 }
 
@@ -36,7 +42,15 @@ Skip never(const BuildState&) { return std::nullopt; }
 
 std::string megabytes(std::uint64_t bytes) { return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6); }
 
-Result<std::string> export_stage(BuildState& state) {
+Status keep_intermediate(BuildState& state, std::string_view name) {
+  if (!state.request.keep_intermediates) return {};
+  const Path path = state.request.folder / path_from_utf8(state.request.prefix + std::string(name));
+  MK_TRY(const WrittenModel written, write_onnx(*state.graph, path, state.publication, true));
+  state.intermediates.insert(state.intermediates.end(), written.files.begin(), written.files.end());
+  return {};
+}
+
+Result<StageOutcome> export_stage(BuildState& state) {
   const BuildRequest& request = state.request;
   ExportRequest exporting{.folder = request.model.folder,
                           .model_id = request.model.name(),
@@ -49,22 +63,32 @@ Result<std::string> export_stage(BuildState& state) {
   state.graph = std::move(exported.built.model);
   state.plan = std::move(exported.plan);
   finish_tags(*state.graph, exporting.config);
-  return fmt::format("{}, opset {}, {} nodes", state.plan->head.class_name, state.graph->opset(),
-                     state.graph->graph->node_count());
+  state.changed = true;
+  MK_CHECK(keep_intermediate(state, "export.onnx"));
+  return StageOutcome{fmt::format("{}, opset {}, {} nodes", state.plan->head.class_name, state.graph->opset(),
+                                  state.graph->graph->node_count())};
 }
 
-// A model that nothing will change is checked, and its file taken as it is; its data moves to one file beside it.
-Result<std::string> read_stage(BuildState& state) {
-  MK_TRY(std::unique_ptr<Model> model, read_onnx(state.request.model.onnx, {.progress = &state.progress}));
-  MK_CHECK(verify(*model));
-  MK_CHECK(check_onnx(*model));
-  std::string detail = fmt::format("opset {}, {} nodes", model->opset(), model->graph->node_count());
-  if (!model->external_locations.empty()) state.graph = std::move(model);
-  return detail;
+Result<StageOutcome> read_stage(BuildState& state) {
+  MK_TRY(state.graph, read_onnx(state.request.model.onnx, {.progress = &state.progress}));
+  MK_CHECK(verify(*state.graph));
+  MK_CHECK(check_onnx(*state.graph));
+  // Data moves to one file beside the model, under our name.
+  state.changed = !state.graph->external_locations.empty();
+  return StageOutcome{fmt::format("opset {}, {} nodes", state.graph->opset(), state.graph->graph->node_count())};
+}
+
+Result<StageOutcome> optimize_stage(BuildState& state) {
+  MK_TRY(OptimizeStage done, run_optimize(state));
+  if (done.fired) {
+    state.changed = true;
+    MK_CHECK(keep_intermediate(state, "optimized.onnx"));
+  }
+  return std::move(done.outcome);
 }
 
 Result<std::uint64_t> write_model(BuildState& state) {
-  if (state.graph) {
+  if (state.changed) {
     MK_TRY(const WrittenModel written, write_onnx(*state.graph, state.final_path, state.publication, true));
     state.files = written.files;
     return written.bytes;
@@ -77,21 +101,22 @@ Result<std::uint64_t> write_model(BuildState& state) {
   return source->size();
 }
 
-Result<std::string> write_stage(BuildState& state) {
+Result<StageOutcome> write_stage(BuildState& state) {
   state.graph_is_good();
   MK_TRY(const std::uint64_t bytes, write_model(state));
-  return fmt::format("{}, {}", to_utf8(state.final_path.filename()), megabytes(bytes));
+  return StageOutcome{fmt::format("{}, {}", to_utf8(state.final_path.filename()), megabytes(bytes))};
 }
 
-Result<std::string> check_stage(BuildState& state) {
+Result<StageOutcome> check_stage(BuildState& state) {
   const auto sizes = state.plan ? state.plan->symbol_sizes : std::map<std::string, std::int64_t>();
-  return check_run(state.publication.staged(state.final_path), state.request.ort, sizes, state.progress);
+  MK_TRY(std::string seen,
+         check_run(state.publication.staged(state.final_path), state.request.ort, sizes, state.progress));
+  return StageOutcome{std::move(seen)};
 }
 
 constexpr std::array stages{
-    BuildStage{"export", unless_checkpoint, export_stage},
-    BuildStage{"read", unless_onnx, read_stage},
-    BuildStage{"finish", never, write_stage},
+    BuildStage{"export", unless_checkpoint, export_stage},    BuildStage{"read", unless_onnx, read_stage},
+    BuildStage{"optimize", unless_optimized, optimize_stage}, BuildStage{"finish", never, write_stage},
     BuildStage{"verify", unless_asked, check_stage},
 };
 
@@ -115,9 +140,10 @@ Result<std::vector<StageRecord>> run_stages(BuildState& state, std::span<const B
       continue;
     }
     const auto start = std::chrono::steady_clock::now();
-    MK_TRY(const std::string detail, stage.run(state));
+    MK_TRY(const StageOutcome outcome, stage.run(state));
     record.elapsed_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    line->done(detail);
+    record.details = outcome.details;
+    line->done(outcome.summary);
   }
   return records;
 }

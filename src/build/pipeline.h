@@ -17,6 +17,7 @@
 #include "export/export.h"
 #include "graph/ir.h"
 #include "hub/resolve.h"
+#include "runtime/target.h"
 
 namespace mk {
 
@@ -25,34 +26,42 @@ struct BuildRequest {
   BuildConfig config;
   std::map<std::string, std::int64_t> shapes;  // --shape-config
   std::optional<DataType> float_type;
-  Path folder;         // where the artefacts go
-  std::string prefix;  // of their names; "<key>_" in the cache, else empty
-  std::string target;  // "cpu/cpu", as resolved
+  Path folder;           // where the artefacts go
+  std::string prefix;    // of their names; "<key>_" in the cache, else empty
+  std::string target;    // "cpu/cpu", as resolved
+  TargetRequest wanted;  // what the passes are chosen for
   std::optional<std::string> cache_key;
-  bool rebuild = false;     // even where nothing has changed, and over a model that no build of ours made
-  bool verify = true;       // run the result
-  std::optional<Path> ort;  // --ort
+  bool rebuild = false;             // even where nothing has changed, and over a model that no build of ours made
+  bool verify = true;               // compare and run what was made
+  bool keep_intermediates = false;  // also write the model after each stage that changed it
+  std::optional<Path> ort;          // --ort
 };
 
 // One build in progress, handed from stage to stage.
 struct BuildState {
   const BuildRequest& request;
   Progress& progress;
-  BuildConfig config;              // as it will be kept beside the model
-  std::unique_ptr<Model> graph;    // null where the source file is taken as it is
+  BuildConfig config;  // as it will be kept beside the model
+  std::unique_ptr<Model> graph;
+  bool changed = false;            // the graph is not what the source file has
   std::optional<ExportPlan> plan;  // of a checkpoint
   Path final_path;                 // of the model
   Publication publication;
   std::vector<Path> files;              // the model, then its data
+  std::vector<Path> intermediates;      // written on request
   std::function<void()> graph_is_good;  // called once, before anything is written
+};
+
+struct StageOutcome {
+  std::string summary;                  // what its progress line ends with
+  std::shared_ptr<const Json> details;  // for the manifest; may be null
 };
 
 struct BuildStage {
   std::string_view name;
   // Why it is skipped; nothing where it runs.
   std::optional<std::string> (*skip)(const BuildState&);
-  // The detail is what its progress line ends with.
-  Result<std::string> (*run)(BuildState&);
+  Result<StageOutcome> (*run)(BuildState&);
 };
 
 std::span<const BuildStage> build_stages();
