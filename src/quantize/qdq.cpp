@@ -20,19 +20,8 @@ Status check_types(const QdqOptions& options) {
   return {};
 }
 
-Status check_model(Model& model) {
-  const Node* compiled = nullptr;
-  for_each_node(*model.graph, [&](const Node& node) {
-    if (node.op_type == "EPContext") compiled = &node;
-  });
-  if (compiled)
-    return fail(ErrorCode::unsupported, "the model is compiled already", "node " + compiled->label(),
-                "quantize the model that it was compiled from");
-  return {};
-}
-
 Status prepare(Model& model) {
-  MK_CHECK(check_model(model));
+  MK_CHECK(check_not_compiled(model));
   MK_CHECK(infer_shapes(model));
   MK_CHECK(fold_weight_constants(model));
   MK_CHECK(soften_masks(model));
@@ -41,10 +30,29 @@ Status prepare(Model& model) {
 
 }  // namespace
 
-Result<QdqReport> insert_qdq(Model& model, const TensorRanges& ranges, const QdqOptions& options) {
-  MK_CHECK(check_types(options));
+QdqScope chosen_scope(Model& model, const QdqOptions& options) {
+  if (options.scope != QdqScope::automatic) return options.scope;
+  if (!options.op_types.empty() || bits_of(options.activation_type) > 8) return QdqScope::all;
+  // Attention multiplies two activations; other blocks of transformers have a norm between their products.
+  bool attends = false;
+  bool multiplies = false;
+  bool normalizes = false;
+  for_each_node(*model.graph, [&](const Node& node) {
+    normalizes |= node.op_type == "LayerNormalization" || node.op_type == "SkipLayerNormalization";
+    if (node.op_type != "MatMul" && node.op_type != "Gemm") return;
+    const bool constant = weight_tensor(node.input(1)) || weight_tensor(node.input(0));
+    (constant ? multiplies : attends) = true;
+  });
+  return multiplies && (attends || normalizes) ? QdqScope::weighted : QdqScope::all;
+}
+
+Result<QdqReport> insert_qdq(Model& model, const TensorRanges& ranges, const QdqOptions& requested) {
+  MK_CHECK(check_types(requested));
   MK_CHECK(prepare(model));
+  QdqOptions options = requested;
+  options.scope = chosen_scope(model, requested);
   QdqReport report;
+  report.scope = options.scope;
   const QdqRanges usable(ranges, options);
   MK_TRY(QdqPlan plan, plan_qdq(model, usable, options, report));
   MK_CHECK(apply_qdq(model, plan, usable, options, report));
@@ -52,8 +60,10 @@ Result<QdqReport> insert_qdq(Model& model, const TensorRanges& ranges, const Qdq
   return report;
 }
 
-Result<std::vector<std::string>> tensors_to_observe(Model& model, const QdqOptions& options) {
+Result<std::vector<std::string>> tensors_to_observe(Model& model, const QdqOptions& requested) {
   MK_CHECK(prepare(model));
+  QdqOptions options = requested;
+  options.scope = chosen_scope(model, requested);
   std::set<std::string> names;
   const auto add = [&](const Value* value) {
     if (value && !value->initializer() && value->type.is_tensor() && value->type.element == DataType::float32 &&

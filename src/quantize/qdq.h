@@ -20,8 +20,9 @@
 namespace mk {
 
 enum class QdqScope {
-  all,       // every operator that quantize/qdq_rules.h lists
-  weighted,  // Conv, ConvTranspose, Gemm and MatMul with a constant weight; of the last two the inputs only
+  automatic,  // weighted for 8-bit activations of a transformer, whose norms and residuals 8 bits do not hold; else all
+  all,        // every operator that quantize/qdq_rules.h lists
+  weighted,   // Conv, ConvTranspose, Gemm and MatMul with a constant weight; of the last two the inputs only
 };
 
 struct QdqOptions {
@@ -30,10 +31,10 @@ struct QdqOptions {
   bool per_channel = false;       // weights; they are symmetric then
   bool weight_symmetric = false;  // zero point 0, or the middle of an unsigned type
   bool activation_symmetric = false;
-  QdqScope scope = QdqScope::all;
+  QdqScope scope = QdqScope::automatic;
   std::vector<std::string> op_types;  // where there are some, only these; others than the listed ones too
   NodeFilter exclude;
-  bool quantize_outputs = true;  // Q and DQ on outputs of the model too
+  bool quantize_outputs = true;  // Q and DQ on outputs of the model too, where the operators' outputs have them
 };
 
 struct SkippedNode {
@@ -49,6 +50,7 @@ struct QdqReport {
   std::size_t weights = 0;
   std::size_t biases = 0;
   std::size_t activations_removed = 0;        // Relu and Clip whose work the zero point does
+  QdqScope scope = QdqScope::all;             // what automatic came to
   std::string domain;                         // of Q and DQ: "" or "com.microsoft"
   std::vector<SkippedNode> skipped;           // that the options asked for
   std::map<std::string, std::size_t> others;  // nodes of operators that are not quantized, by type
@@ -58,6 +60,9 @@ struct QdqReport {
 // usage for types that are not among those above; unsupported for a model that is compiled already (EPContext);
 // malformed and failed as shape inference and the reading of weights say. After an error the model is not usable.
 Result<QdqReport> insert_qdq(Model& model, const TensorRanges& ranges, const QdqOptions& options);
+
+// What automatic comes to for a model; other scopes stay. Where op_types are given, it is all.
+QdqScope chosen_scope(Model& model, const QdqOptions& options);
 
 // The values whose ranges insert_qdq() would use, in the main graph, sorted: what calibration has to observe. The
 // model's constants are folded as insert_qdq() does it.

@@ -118,6 +118,17 @@ void fold_graph(Graph& graph) {
 
 }  // namespace
 
+Status check_not_compiled(Model& model) {
+  const Node* compiled = nullptr;
+  for_each_node(*model.graph, [&](const Node& node) {
+    if (node.op_type == "EPContext") compiled = &node;
+  });
+  if (compiled)
+    return fail(ErrorCode::unsupported, "the model is compiled already", "node " + compiled->label(),
+                "quantize the model that it was compiled from");
+  return {};
+}
+
 const Tensor* weight_tensor(const Value* value) { return value ? value->initializer() : nullptr; }
 
 Tensor permuted(const Tensor& tensor, const std::vector<std::int64_t>& permutation) {

@@ -11,6 +11,9 @@ namespace mk {
 // The bytes are views of the original ones. The model's types must be inferred.
 Status fold_weight_constants(Model& model);
 
+// unsupported, naming the node, for a model with EPContext nodes.
+Status check_not_compiled(Model& model);
+
 // The tensor of a value that is an initializer (one that a caller of the model may replace counts too).
 const Tensor* weight_tensor(const Value* value);
 

@@ -82,6 +82,18 @@ void quantize_row(const float* __restrict values, std::size_t count, const float
   }
 }
 
+void round_steps(const float* __restrict values, std::size_t count, float inverse, float zero_point, std::uint8_t most,
+                 std::uint8_t* __restrict to) {
+  const float limit = most;
+  for (std::size_t i = 0; i < count; ++i) {
+    float steps = finite_or_zero(values[i]) * inverse + zero_point;
+    steps = steps > 0 ? steps : 0.0f;
+    steps = steps < limit ? steps : limit;
+    const auto whole = static_cast<std::int32_t>(steps);
+    to[i] = static_cast<std::uint8_t>(whole + (steps - static_cast<float>(whole) >= 0.5f ? 1 : 0));
+  }
+}
+
 template void quantize_run(const float*, std::size_t, const QuantizationStep&, std::int8_t*);
 template void quantize_run(const float*, std::size_t, const QuantizationStep&, std::uint8_t*);
 template void quantize_run(const float*, std::size_t, const QuantizationStep&, std::int16_t*);

@@ -26,4 +26,8 @@ template <typename Integer>
 void quantize_row(const float* values, std::size_t count, const float* scales, const std::int32_t* zero_points,
                   std::int32_t low, std::int32_t high, Integer* to);
 
+// value * inverse + zero point, rounded half away from zero, within [0, most].
+void round_steps(const float* values, std::size_t count, float inverse, float zero_point, std::uint8_t most,
+                 std::uint8_t* to);
+
 }  // namespace mk
