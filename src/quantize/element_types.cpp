@@ -97,7 +97,13 @@ void ElementTypes::infer_by_schema(const Node& node, const OperatorTypes& schema
 }
 
 // What attributes say of the type of an output.
-DataType ElementTypes::stated(const Node& node, std::size_t output) const {
+DataType ElementTypes::stated(const Node& node, std::size_t output) {
+  const Float16Contrib* contrib = float16_contrib(node.domain, node.op_type);
+  if (contrib && !schema(node)) {
+    const auto has = [&](std::uint32_t bits) { return output < 32 && ((bits >> output) & 1) != 0; };
+    if (has(contrib->other_outputs)) return DataType::undefined;
+    return has(contrib->float32_outputs) ? DataType::float32 : of(node.input(contrib->typed_by));
+  }
   if (!is_onnx_domain(node.domain)) return DataType::undefined;
   if (node.op_type == "Constant") return constant_type(node);
   if (node.op_type == "ConstantOfShape") {

@@ -31,7 +31,7 @@ class ElementTypes {
   void infer_by_schema(const Node& node, const OperatorTypes& schema);
   void infer_bodies(const Node& node);
   void set(const Value* value, DataType type);
-  DataType stated(const Node& node, std::size_t output) const;
+  DataType stated(const Node& node, std::size_t output);
 
   Model& model_;
   OperatorTypesCache schemas_;

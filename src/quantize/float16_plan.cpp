@@ -147,7 +147,7 @@ Float16Plan::NodePlan Float16Plan::decide_node(const Node& node, const std::stri
     NodePlan plan = decide_standard(node);
     if (plan.schema || plan.treatment == Treatment::keep) return plan;
   }
-  if (const Float16Contrib* row = float16_contrib(node.domain, node.op_type))
+  if (const Float16Contrib* row = float16_contrib(node.domain, node.op_type); row && !row->stays)
     return {Treatment::convert, {}, nullptr, row->float32_inputs, row->float32_outputs};
   if (!is_onnx_domain(node.domain)) return {Treatment::keep, "operator of " + node.domain + " not known in float16"};
   return {Treatment::keep, "no schema at opset " + std::to_string(model_.opset())};

@@ -39,20 +39,22 @@ constexpr std::array<std::string_view, 28> blocked{"ArrayFeatureExtractor",
                                                    "Max",
                                                    "Upsample"};
 
-constexpr std::uint32_t input(int i) { return 1u << i; }
-constexpr std::uint32_t output(int i) { return 1u << i; }
+constexpr std::uint32_t bit(int i) { return 1u << i; }
 
-// ONNX Runtime's contrib operators of which the float type may be float16.
 constexpr std::array contrib{
     Float16Contrib{"Attention"},
     Float16Contrib{"BiasAdd"},
-    Float16Contrib{"BiasDropout"},
+    Float16Contrib{"BiasDropout", 0, 0, 0, bit(1)},
     Float16Contrib{"BiasGelu"},
     Float16Contrib{"BiasSoftmax"},
     Float16Contrib{"BiasSplitGelu"},
+    Float16Contrib{"CDist", 0, 0, 0, 0, true},
     Float16Contrib{"DecoderMaskedMultiHeadAttention"},
     Float16Contrib{"DecoderMaskedSelfAttention"},
-    Float16Contrib{"EmbedLayerNormalization"},
+    Float16Contrib{"DequantizeLinear", 1, 0, 0, 0, true},
+    Float16Contrib{"DynamicQuantizeLSTM", 0, 0, 0, 0, true},
+    Float16Contrib{"DynamicQuantizeMatMul", 0, 0, 0, 0, true},
+    Float16Contrib{"EmbedLayerNormalization", 2, 0, 0, bit(1)},
     Float16Contrib{"ExpandDims"},
     Float16Contrib{"FastGelu"},
     Float16Contrib{"FusedConv"},
@@ -60,33 +62,35 @@ constexpr std::array contrib{
     Float16Contrib{"FusedMatMul"},
     Float16Contrib{"FusedMatMulActivation"},
     Float16Contrib{"GatedRelativePositionBias"},
-    Float16Contrib{"GatherBlockQuantized"},
+    Float16Contrib{"GatherBlockQuantized", 2},
     Float16Contrib{"Gelu"},
     Float16Contrib{"GemmFastGelu"},
-    Float16Contrib{"GroupNorm", input(1) | input(2)},
-    Float16Contrib{"GroupQueryAttention", input(12) | input(13)},
+    Float16Contrib{"GroupNorm", 0, bit(1) | bit(2)},
+    Float16Contrib{"GroupQueryAttention", 0, bit(12) | bit(13)},
     Float16Contrib{"LongformerAttention"},
     Float16Contrib{"MatMulBnb4"},
+    Float16Contrib{"MatMulIntegerToFloat", 2, 0, 0, 0, true},
     Float16Contrib{"MatMulNBits"},
     Float16Contrib{"MultiHeadAttention"},
     Float16Contrib{"PackedAttention"},
     Float16Contrib{"PackedMultiHeadAttention"},
+    Float16Contrib{"QAttention", 2, 0, 0, 0, true},
     Float16Contrib{"QuickGelu"},
     Float16Contrib{"RelativePositionBias"},
-    Float16Contrib{"RemovePadding"},
+    Float16Contrib{"RemovePadding", 0, 0, 0, bit(1) | bit(2) | bit(3)},
     Float16Contrib{"RestorePadding"},
     Float16Contrib{"RotaryEmbedding"},
-    Float16Contrib{"SkipGroupNorm", input(1) | input(2)},
-    Float16Contrib{"SkipLayerNormalization", 0, output(1) | output(2)},
-    Float16Contrib{"SkipSimplifiedLayerNormalization", 0, output(1) | output(2)},
+    Float16Contrib{"SkipGroupNorm", 0, bit(1) | bit(2)},
+    Float16Contrib{"SkipLayerNormalization", 0, 0, bit(1) | bit(2)},
+    Float16Contrib{"SkipSimplifiedLayerNormalization", 0, 0, bit(1) | bit(2)},
     Float16Contrib{"TransposeMatMul"},
     Float16Contrib{"Trilu"},
 };
 
 // In ONNX's own domain, where ONNX Runtime put them before (or without) a standard schema.
 constexpr std::array contrib_in_onnx{
-    Float16Contrib{"LayerNormalization", 0, output(1) | output(2)},
-    Float16Contrib{"SimplifiedLayerNormalization", 0, output(1)},
+    Float16Contrib{"LayerNormalization", 0, 0, bit(1) | bit(2)},
+    Float16Contrib{"SimplifiedLayerNormalization", 0, 0, bit(1)},
 };
 
 struct Refusal {

@@ -10,12 +10,14 @@
 
 namespace mk {
 
-// An operator outside ai.onnx (or older than its schema there) that ONNX Runtime has in float16. Bit i stands for the
-// input or output i that stays float32.
+// An operator of ONNX Runtime's, of which the onnx library has no schema. Bit i stands for input or output i.
 struct Float16Contrib {
   std::string_view op_type;
-  std::uint32_t float32_inputs = 0;
-  std::uint32_t float32_outputs = 0;
+  std::size_t typed_by = 0;           // the input whose type all outputs have but these:
+  std::uint32_t float32_inputs = 0;   // stay float32
+  std::uint32_t float32_outputs = 0;  // are float32 whatever the inputs are
+  std::uint32_t other_outputs = 0;    // are not of a float type
+  bool stays = false;                 // it has no float16 form
 };
 const Float16Contrib* float16_contrib(std::string_view domain, std::string_view op_type);
 
