@@ -84,7 +84,7 @@ class CallCopier {
       for (Value* output : node->outputs()) outputs.push_back(mapped(output));
       while (!inputs.empty() && !inputs.back()) inputs.pop_back();
       Node* copy = into.add_node(node->op_type, std::move(inputs), std::move(outputs), before);
-      copy->name = prefix_ + node->name;
+      if (!node->name.empty()) copy->name = prefix_ + node->name;
       copy->domain = node->domain;
       copy->overload = node->overload;
       copy->doc_string = node->doc_string;

@@ -37,6 +37,7 @@ bool is_cast(const Value& value) { return value.producer() && is_onnx(*value.pro
 }  // namespace
 
 void Float16Rewrite::run() {
+  for_each_node(*model_.graph, [&](const Node& node) { node_names_.insert(node.name); });
   rewrite_graph(*model_.graph);
   drop_needless_casts();
   report_.converted_nodes = plan_.converted();
@@ -47,6 +48,12 @@ void Float16Rewrite::run() {
 DataType Float16Rewrite::final_type(const Value& value) const {
   const DataType produced = plan_.produced(value);
   return produced == DataType::undefined ? types_.of(value) : produced;
+}
+
+std::string Float16Rewrite::node_name(std::string stem) {
+  std::string name = stem;
+  for (int i = 1; !node_names_.insert(name).second; ++i) name = stem + '_' + std::to_string(i);
+  return name;
 }
 
 void Float16Rewrite::rewrite_graph(Graph& graph) {
@@ -107,7 +114,7 @@ Value* Float16Rewrite::form_for(Value* value, DataType type, Node& user) {
 Value* Float16Rewrite::add_cast(Value* source, DataType type, const Value& named_after, Graph& graph, Node* before) {
   Value* result = graph.add_value(graph.unique_name(stem(named_after, type)), with_element(named_after.type, type));
   Node* cast = graph.add_node("Cast", {source}, {result}, before);
-  cast->name = result->name() + "_cast";
+  cast->name = node_name(result->name() + "_cast");
   cast->append_attribute(Attribute("to", number_of(type)));
   ++report_.casts_added;
   return result;
@@ -197,7 +204,7 @@ void Float16Rewrite::rewrite_outputs(Graph& graph) {
     graph.rename(value, graph.unique_name(stem(*value, produced)));
     Value* outer = graph.add_value(name, with_element(value->type, wanted));
     Node* cast = graph.add_node("Cast", {value}, {outer});
-    cast->name = "graph_output_cast_" + std::to_string(i);
+    cast->name = node_name("graph_output_cast_" + std::to_string(i));
     cast->append_attribute(Attribute("to", number_of(wanted)));
     ++report_.casts_added;
     for (std::size_t k = i; k < graph.outputs().size(); ++k) {

@@ -1,7 +1,9 @@
 #pragma once
 // Carries out a Float16Plan. Nothing here can fail.
 
+#include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -34,13 +36,15 @@ class Float16Rewrite {
   Value* add_cast(Value* source, DataType type, const Value& named_after, Graph& graph, Node* before);
   Tensor narrowed(const Tensor& tensor, const std::string& name);
   DataType final_type(const Value& value) const;
+  std::string node_name(std::string stem);
 
   Model& model_;
   const ElementTypes& types_;
   const Float16Plan& plan_;
   Float16Report& report_;
   std::unordered_map<const Value*, Forms> forms_;
-  std::vector<Node*> needless_;  // casts of what has their type already
+  std::unordered_set<std::string> node_names_;  // ONNX Runtime refuses two of one name
+  std::vector<Node*> needless_;                 // casts of what has their type already
 };
 
 }  // namespace mk

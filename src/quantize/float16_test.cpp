@@ -10,10 +10,6 @@ namespace {
 
 using namespace mk::testing;
 
-HostTensor longs(std::string name, std::vector<std::int64_t> dims, std::vector<std::int64_t> values) {
-  return host_tensor<std::int64_t>(std::move(name), DataType::int64, std::move(dims), values);
-}
-
 // An existing Cast to FLOAT follows what reads it.
 TEST_F(Float16Test, CastsToFloatFollowTheirReaders) {
   ASSERT_OK_AND(const auto c, convert(at_opset(17, R"(g (float[3] x, int64[3] n) => (float[3] y, float[3] z) {
@@ -80,6 +76,16 @@ TEST_F(Float16Test, NamelessNodesGetDifferentNames) {
   std::sort(names.begin(), names.end());
   EXPECT_EQ(std::adjacent_find(names.begin(), names.end()), names.end());
   EXPECT_EQ(names.size(), 7u);  // x once; a, c; b, d; y, z
+  EXPECT_EQ(difference(c, {floats("x", {3}, {1, -2, 3})}), "");
+}
+
+// As other converters call theirs.
+TEST_F(Float16Test, NamesInUseAreNotTakenAgain) {
+  ASSERT_OK_AND(const auto c, convert(at_opset(17, R"(g (float[3] x) => (float[3] y) {
+    [graph_output_cast_0] x_float16 = Neg(x)
+    [x_float16_cast] y_float16 = Neg(x_float16)
+    [x_float16_1_cast] y = Neg(y_float16)
+  })")));
   EXPECT_EQ(difference(c, {floats("x", {3}, {1, -2, 3})}), "");
 }
 

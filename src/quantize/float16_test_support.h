@@ -47,14 +47,16 @@ class Float16Test : public QuantizeTest {
   // "" where ONNX Runtime gives the same outputs from both, of the same types and shapes, floats within `tolerance` of
   // the largest magnitude.
   static std::string difference(const Converted& c, const std::vector<HostTensor>& inputs, double tolerance = 2e-3) {
-    const auto run_all = [&](const Model& model) -> Result<std::vector<HostTensor>> {
+    // What the model says before, not what the runtime makes of quantized weights.
+    const auto run_all = [&](const Model& model, GraphOptimization optimization) -> Result<std::vector<HostTensor>> {
       MK_TRY(const std::string bytes, serialize_onnx(model));
-      MK_TRY(const Session session, Session::open_bytes(runtime_, bytes, {.intra_op_threads = 1}));
+      MK_TRY(const Session session,
+             Session::open_bytes(runtime_, bytes, {.intra_op_threads = 1, .optimization = optimization}));
       return session.run(inputs);
     };
-    const auto expected = run_all(*c.before);
+    const auto expected = run_all(*c.before, GraphOptimization::none);
     if (!expected) return "before: " + expected.error().to_string();
-    const auto actual = run_all(*c.model);
+    const auto actual = run_all(*c.model, GraphOptimization::all);
     if (!actual) return "after: " + actual.error().to_string();
     for (std::size_t i = 0; i < expected->size(); ++i) {
       const HostTensor& a = (*expected)[i];
@@ -74,6 +76,10 @@ class Float16Test : public QuantizeTest {
     return {};
   }
 };
+
+inline HostTensor longs(std::string name, std::vector<std::int64_t> dims, std::vector<std::int64_t> values) {
+  return host_tensor<std::int64_t>(std::move(name), DataType::int64, std::move(dims), values);
+}
 
 // A model in ONNX's text syntax: its graph, with IR 8 and an opset.
 inline std::string at_opset(int opset, const std::string& graph, const std::string& imports = {}) {
