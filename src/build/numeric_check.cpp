@@ -75,7 +75,7 @@ class Checker {
     }
     // Short axes do not suit every model (a detector that shrinks its image five times); the usual ones come next.
     for (const ShapeOverrides& shapes : {overrides, ShapeOverrides{}}) {
-      MK_TRY(ChosenShapes chosen, choose_shapes(reference->inputs(), shapes, 1, progress_));
+      MK_TRY(ChosenShapes chosen, choose_shapes(reference->inputs(), shapes, 1));
       apply_ranges(value_ranges(before), chosen.inputs);
       MK_TRY(inputs_, random_inputs(chosen.inputs));
       auto outputs = reference->run(inputs_);
