@@ -70,7 +70,8 @@ class Checker {
     for (const Port& input : reference->inputs()) {
       if (!input.type.shape) continue;
       for (const Dim& dim : *input.type.shape) {
-        if (dim.is_symbolic()) overrides.symbols.emplace(dim.symbol, short_axis);
+        const bool is_sum = dim.symbol.find_first_of("+-*/ ") != std::string::npos;  // follows from its parts
+        if (dim.is_symbolic() && !is_sum) overrides.symbols.emplace(dim.symbol, short_axis);
       }
     }
     // Short axes do not suit every model (a detector that shrinks its image five times); the usual ones come next.
