@@ -40,7 +40,10 @@ QdqScope chosen_scope(Model& model, const QdqOptions& options) {
   for_each_node(*model.graph, [&](const Node& node) {
     normalizes |= node.op_type == "LayerNormalization" || node.op_type == "SkipLayerNormalization";
     if (node.op_type != "MatMul" && node.op_type != "Gemm") return;
-    const bool constant = weight_tensor(node.input(1)) || weight_tensor(node.input(0));
+    const auto is_constant = [](const Value* value) {
+      return value && (weight_tensor(value) || (is_dequantized(*value) && weight_tensor(value->producer()->input(0))));
+    };
+    const bool constant = is_constant(node.input(1)) || is_constant(node.input(0));
     (constant ? multiplies : attends) = true;
   });
   return multiplies && (attends || normalizes) ? QdqScope::weighted : QdqScope::all;

@@ -30,6 +30,7 @@ class Inserter {
   Status run() {
     choose_domain();
     remember_order(*model_.graph);
+    compute_parameters();
     MK_CHECK(read_biases());
     for (std::size_t i = 0; i < plan_.weights.size(); ++i) insert_weight(plan_.weights[i]);
     for (const ActivationPlan& activation : plan_.activations) insert_activation(activation);
@@ -152,10 +153,15 @@ class Inserter {
     return found == plan_.activation_of.end() ? nullptr : plan_.activations[found->second].shares;
   }
 
-  QuantizationParameters own_parameters(const Value& value) const {
-    return quantization_parameters(ranges_.of(value).value_or(TensorRange{}), options_.activation_type,
-                                   options_.activation_symmetric);
+  // Before anything is inserted: ranges depend on the neighbours of a value.
+  void compute_parameters() {
+    for (const ActivationPlan& activation : plan_.activations) {
+      own_[activation.value] = quantization_parameters(ranges_.of(*activation.value).value_or(TensorRange{}),
+                                                       options_.activation_type, options_.activation_symmetric);
+    }
   }
+
+  const QuantizationParameters& own_parameters(const Value& value) const { return own_.at(&value); }
 
   void insert_activation(const ActivationPlan& activation) {
     Value* value = activation.value;
@@ -331,6 +337,7 @@ class Inserter {
   Graph* graph_ = nullptr;  // where the nodes at hand go
   std::unordered_map<const Node*, Node*> next_;
   std::unordered_map<const Graph*, Node*> first_;
+  std::unordered_map<const Value*, QuantizationParameters> own_;  // of activations
   std::unordered_map<const Value*, Parameters> parameters_;
   std::vector<Bias> biases_;
   std::vector<Value*> drop_;

@@ -14,6 +14,7 @@
 #include "graph/onnx_writer.h"
 #include "graph/shape_inference.h"
 #include "graph/verifier.h"
+#include "quantize/qdq.h"
 #include "quantize/tensor_ranges.h"
 #include "runtime/session.h"
 #include "testing/onnx_text.h"
@@ -50,6 +51,16 @@ inline HostTensor floats(std::string name, std::vector<std::int64_t> dims, const
 }
 
 using Samples = std::vector<std::vector<HostTensor>>;
+
+inline double largest_difference(std::span<const float> a, std::span<const float> b) {
+  if (a.size() != b.size()) return std::numeric_limits<double>::infinity();
+  double largest = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double difference = std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i]));
+    if (!(difference <= largest)) largest = difference;
+  }
+  return largest;
+}
 
 class QuantizeTest : public ::testing::Test {
  protected:
@@ -107,18 +118,46 @@ class QuantizeTest : public ::testing::Test {
     return ranges;
   }
 
+  struct Quantized {
+    std::unique_ptr<Model> model;
+    QdqReport report;
+    TensorRanges ranges;
+  };
+
+  // Calibrated on the samples.
+  static Result<Quantized> quantize(const std::string& text, const Samples& samples, const QdqOptions& options = {}) {
+    MK_TRY(auto model, model_of_text(text));
+    MK_TRY(auto ranges, observe(*model, samples));
+    MK_TRY(auto report, insert_qdq(*model, ranges, options));
+    return Quantized{std::move(model), std::move(report), std::move(ranges)};
+  }
+
+  // How far the quantized model is at most from the float one on the samples, as it is and as the runtime fuses it.
+  static Result<double> error_of(const std::string& text, const Model& quantized, const Samples& samples,
+                                 std::string_view output = {}) {
+    MK_TRY(const auto original, model_of_text(text));
+    double largest = 0;
+    for (const auto& sample : samples) {
+      MK_TRY(const auto expected, run(*original, sample, GraphOptimization::none, output));
+      for (const auto optimization : {GraphOptimization::none, GraphOptimization::all}) {
+        MK_TRY(const auto actual, run(quantized, sample, optimization, output));
+        largest = std::max(largest, largest_difference(expected, actual));
+      }
+    }
+    return largest;
+  }
+
+  // Of a model quantized on the samples that it is judged on; ONNX's checker has to accept it.
+  static Result<double> error_after(const std::string& text, const Samples& samples, const QdqOptions& options = {},
+                                    QdqReport* report = nullptr) {
+    MK_TRY(const auto quantized, quantize(text, samples, options));
+    MK_CHECK(check_onnx(*quantized.model));
+    if (report) *report = quantized.report;
+    return error_of(text, *quantized.model, samples);
+  }
+
   static inline std::shared_ptr<Runtime> runtime_;
 };
-
-inline double largest_difference(std::span<const float> a, std::span<const float> b) {
-  if (a.size() != b.size()) return std::numeric_limits<double>::infinity();
-  double largest = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    const double difference = std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i]));
-    if (!(difference <= largest)) largest = difference;
-  }
-  return largest;
-}
 
 inline std::size_t count_nodes(const Model& model, std::string_view op_type) {
   std::size_t count = 0;
