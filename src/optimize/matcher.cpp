@@ -159,6 +159,9 @@ class Matcher {
         });
       }
       case PatternTerm::Kind::name:
+        if (term.constant && !is_constant(goal->value)) {
+          return miss([&] { return title(term.name) + " is no constant (" + goal->value->name() + ')'; });
+        }
         return named(term.name, goal->value, goal->next);
     }
     return false;

@@ -157,7 +157,10 @@ class Parser {
     } else if (peek() == '(' || (peek() == '?' && text_.substr(position_, 2) == "?(")) {
       result.inputs.push_back(nested(word));
     } else {
-      result.inputs.push_back({.kind = PatternTerm::Kind::name, .name = name(word), .optional = take("?")});
+      PatternTerm term{.kind = PatternTerm::Kind::name, .name = name(word)};
+      term.optional = take("?");
+      term.constant = take("!");
+      result.inputs.push_back(term);
     }
   }
 

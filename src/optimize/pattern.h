@@ -9,7 +9,8 @@
 //
 // A name that no line defines stands for any value, the same one wherever it occurs. A number is a constant of one
 // element with that value. `A(..) | B(..)` are alternatives; `Cast?(v)` is a Cast of v, or v itself; `_` is any value
-// or none; `name?` after the others is an input that may be absent; `...` stands for any further inputs.
+// or none; `name?` after the others is an input that may be absent; `name!` must be constant; `...` stands for any
+// further inputs.
 // `a, b = Split(x)` names several outputs. `com.microsoft.Gelu(x)` has a domain. `axis=-1`, `perm=[0, 2, 1, 3]`,
 // `mode="linear"` are attributes (one that is absent has ONNX's default); `axes=` also matches a constant second input.
 //
@@ -31,6 +32,7 @@ struct PatternTerm {
   std::uint32_t name = 0;  // index into Pattern::names
   double number = 0;
   bool optional = false;
+  bool constant = false;
 };
 
 struct PatternAttribute {
