@@ -51,6 +51,9 @@ QdqScope chosen_scope(Model& model, const QdqOptions& options) {
 
 Result<QdqReport> insert_qdq(Model& model, const TensorRanges& ranges, const QdqOptions& requested) {
   MK_CHECK(check_types(requested));
+  if (model.opset() < 10)
+    return fail(ErrorCode::unsupported, "opset " + std::to_string(model.opset()) + " has no QuantizeLinear", {},
+                "convert the model to opset 10 or later");
   MK_CHECK(prepare(model));
   QdqOptions options = requested;
   options.scope = chosen_scope(model, requested);

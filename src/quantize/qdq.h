@@ -57,7 +57,8 @@ struct QdqReport {
   std::vector<std::string> warnings;
 };
 
-// usage for types that are not among those above; unsupported for a model that is compiled already (EPContext);
+// usage for types that are not among those above; unsupported below opset 10, which has no QuantizeLinear, and for a
+// model that is compiled already (EPContext);
 // malformed and failed as shape inference and the reading of weights say. After an error the model is not usable.
 Result<QdqReport> insert_qdq(Model& model, const TensorRanges& ranges, const QdqOptions& options);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <unordered_set>
 
 #include "quantize/qdq_constants.h"
 #include "quantize/qdq_plan.h"
@@ -13,8 +14,6 @@ namespace {
 constexpr double largest_int32 = std::numeric_limits<std::int32_t>::max();
 // The largest |bias| / scale, a little inside int32 so that rounding of the scale does not leave it.
 constexpr double largest_bias = largest_int32 / 1.0001;
-// By how much the scale of 16-bit data may grow for a bias; beyond it the products would lose too many bits.
-constexpr double most_growth_16 = 4;
 
 // Scale and zero point as values of the graph.
 struct Parameters {
@@ -56,7 +55,6 @@ class Inserter {
       channels |= weight.parameters.size() > 1;
     }
     const char* reason = nullptr;
-    if (opset < 10) reason = "there is none before opset 10";
     if (channels && opset < 13) reason = "it has no axis before opset 13";
     if (wide && opset < 21) reason = "it has no 16-bit types before opset 21";
     if (!reason || (plan_.weights.empty() && plan_.activations.empty())) return;
@@ -71,6 +69,7 @@ class Inserter {
     Node* before = nullptr;
     first_[&graph] = graph.nodes().empty() ? nullptr : graph.nodes().front();
     for (Node* node : graph.nodes()) {
+      names_.insert(node->name);
       if (before) next_[before] = node;
       before = node;
       for (Graph* inner : node->subgraphs()) remember_order(*inner);
@@ -88,12 +87,18 @@ class Inserter {
     Graph& graph = *graph_;
     Value* output = graph.add_value(graph.unique_name(stem + "_" + op_type + "_Output"), std::move(type));
     Node* node = graph.add_node(op_type, std::move(inputs), {output}, before);
-    node->name = stem + "_" + op_type;
+    node->name = unique_node_name(stem + "_" + op_type);
     node->domain = report_.domain;
     node->metadata = metadata;
     if (axis) node->set_attribute({"axis", static_cast<std::int64_t>(*axis)});
     ++(node->op_type == "QuantizeLinear" ? report_.quantize_linear : report_.dequantize_linear);
     return output;
+  }
+
+  std::string unique_node_name(std::string stem) {
+    std::string name = stem;
+    for (int i = 1; !names_.insert(name).second; ++i) name = stem + "_" + std::to_string(i);
+    return name;
   }
 
   Parameters add_parameters(const std::string& stem, std::span<const QuantizationParameters> parameters, DataType type,
@@ -243,7 +248,7 @@ class Inserter {
     return !bias.dims.empty() && static_cast<std::size_t>(bias.dims.back()) % channels == 0;
   }
 
-  void make_room(const BiasPlan& plan, double scale, Bias& bias) {
+  void make_room(const BiasPlan& plan, double scale, const Bias& bias) {
     WeightPlan& weight = plan_.weights[plan.weight];
     const std::size_t channels = weight.parameters.size();
     std::vector<double> largest(channels, 0.0);
@@ -265,12 +270,6 @@ class Inserter {
     const double most = *std::max_element(growth.begin(), growth.end());
     if (most <= 1) return;
     const std::string& name = weight.value->name();
-    if (bits_of(options_.activation_type) == 16 && most > most_growth_16) {
-      bias.stays_float = true;
-      report_.warnings.push_back("the bias of " + plan.use.node->label() +
-                                 " stays float32: int32 does not hold it at the scale of '" + name + "'");
-      return;
-    }
     for (std::size_t c = 0; c < channels; ++c) {
       if (growth[c] > 1) enlarge(weight, c, growth[c]);
     }
@@ -334,7 +333,8 @@ class Inserter {
   const QdqRanges& ranges_;
   const QdqOptions& options_;
   QdqReport& report_;
-  Graph* graph_ = nullptr;  // where the nodes at hand go
+  Graph* graph_ = nullptr;                 // where the nodes at hand go
+  std::unordered_set<std::string> names_;  // of nodes
   std::unordered_map<const Node*, Node*> next_;
   std::unordered_map<const Graph*, Node*> first_;
   std::unordered_map<const Value*, QuantizationParameters> own_;  // of activations
