@@ -394,25 +394,40 @@ TEST_F(QdqFaultsTest, BatchesOfAnySizeRunThroughOneModel) {
   EXPECT_LT(error, 0.03);
 }
 
-// 2.25 GiB of weights in a sparse file: nothing serializes or holds them.
-TEST_F(QdqFaultsTest, WeightsPastTwoGibibytesAreNotHeld) {
-  const TemporaryFolder folder;
-  constexpr std::int64_t columns = 576 << 10;
-  { std::ofstream(folder / "weights.bin", std::ios::binary); }
-  std::filesystem::resize_file(folder / "weights.bin", static_cast<std::uint64_t>(columns) * 1024 * 4);
-  ASSERT_OK_AND(const auto file, File::open(folder / "weights.bin"));
-  auto graph = std::make_unique<Model>();
-  graph->ir_version = 8;
-  graph->set_opset("", 17);
-  Graph& g = *graph->graph;
-  Value* x = g.add_input("x", Type::tensor(DataType::float32, static_shape({1, 1024})));
-  Value* w =
-      g.add_initializer(make_tensor("w", DataType::float32, {1024, columns}, file_bytes({file, 0, file->size()})));
+// Bytes that nobody could hold, and the most of them that anybody asked for at once.
+class ManyZeros final : public ByteSource {
+ public:
+  explicit ManyZeros(std::uint64_t size) : size_(size) {}
+  std::uint64_t size() const override { return size_; }
+  Status read(std::uint64_t, std::span<std::byte> out) const override {
+    largest = std::max<std::uint64_t>(largest, out.size());
+    std::fill(out.begin(), out.end(), std::byte{0});
+    return {};
+  }
+  mutable std::uint64_t largest = 0;
+
+ private:
+  std::uint64_t size_;
+};
+
+TEST_F(QdqFaultsTest, LargeWeightsAreReadInBlocks) {
+  constexpr std::int64_t columns = 64 << 10;
+  const auto zeros = std::make_shared<ManyZeros>(static_cast<std::uint64_t>(columns) * 512 * 4);
+  Model large;
+  large.ir_version = 8;
+  large.set_opset("", 17);
+  Graph& g = *large.graph;
+  Value* x = g.add_input("x", Type::tensor(DataType::float32, static_shape({1, 512})));
+  Value* w = g.add_initializer(make_tensor("w", DataType::float32, {512, columns}, zeros));
   g.mark_output(g.add_op("MatMul", {x, w}, "y"));
-  ASSERT_OK_AND(const auto report, insert_qdq(*graph, {{"x", {-1, 1}}, {"y", {-1, 1}}}, {}));
+  ASSERT_OK_AND(const auto report, insert_qdq(large, {{"x", {-1, 1}}, {"y", {-1, 1}}}, {.per_channel = true}));
   EXPECT_EQ(report.weights, 1u);
-  EXPECT_EQ(g.find("w_quantized")->initializer()->data->size(), static_cast<std::uint64_t>(columns) * 1024);
-  EXPECT_FALSE(g.find("w_quantized")->initializer()->data->in_memory());
+  const Bytes quantized = g.find("w_quantized")->initializer()->data;
+  EXPECT_EQ(quantized->size(), static_cast<std::uint64_t>(columns) * 512);
+  EXPECT_FALSE(quantized->in_memory());
+  std::vector<std::byte> part(1 << 20);
+  ASSERT_OK(quantized->read(12345, part));
+  EXPECT_LE(zeros->largest, 1u << 20);
 }
 
 }  // namespace
