@@ -26,7 +26,7 @@ g (float[2] x) => (float[2] y, float[2] z) {
 }
 <domain: "local", opset_import: ["" : 17]>
 f<axis: int = 7, other> (p, low) => (r) {
-  a = Concat<axis: int = @axis>(p, p)
+  [cat] a = Concat<axis: int = @axis>(p, p)
   b = Softmax<axis: int = @other>(a)
   r = Clip(b, low)
 }
@@ -39,7 +39,7 @@ f<axis: int = 7, other> (p, low) => (r) {
   EXPECT_EQ(operators(*model), (std::vector<std::string>{"Concat", "Softmax", "Clip", "Concat", "Softmax", "Clip"}));
   const Node& first = *model->graph->nodes().front();
   EXPECT_EQ(first.integer("axis", 0), 1);
-  EXPECT_EQ(first.name.substr(0, 4), "one/");
+  EXPECT_EQ(first.name, "one/cat");
   EXPECT_EQ(model->graph->find("z")->producer()->inputs().size(), 1u);
   const Node* softmax = model->graph->find("z")->producer()->input(0)->producer();
   EXPECT_EQ(softmax->attribute("axis"), nullptr);

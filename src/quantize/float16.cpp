@@ -60,6 +60,11 @@ Result<Float16Report> convert_to_float16(Model& model, const Float16Options& opt
     return fail(ErrorCode::malformed, "the model imports no version of ai.onnx", {},
                 "It may be cut short: write or download it again");
   }
+  constexpr std::int64_t oldest = 6;  // before, a Cast names its type in another way
+  if (model.opset() < oldest) {
+    return fail(ErrorCode::unsupported, "opset " + std::to_string(model.opset()) + " is too old for float16", {},
+                "Convert the model to opset " + std::to_string(oldest) + " or later first");
+  }
   MK_CHECK(check_data(*model.graph));
   for (const Function& function : model.functions) MK_CHECK(check_data(*function.body));
   MK_CHECK(model.graph->sort());

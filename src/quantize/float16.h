@@ -67,7 +67,8 @@ struct Float16Report {
 };
 
 // The types of values that are not inputs or outputs are inferred anew. malformed for a model without an ai.onnx opset
-// or with a cycle, failed for a float32 tensor whose data is not there; the model is then as it was.
+// or with a cycle, unsupported before opset 6, failed for a float32 tensor whose data is not there; the model is then
+// as it was.
 Result<Float16Report> convert_to_float16(Model& model, const Float16Options& options = {});
 
 }  // namespace mk

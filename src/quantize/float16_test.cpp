@@ -367,6 +367,20 @@ TEST_F(Float16Test, OperatorsOfOtherDomainsStay) {
   EXPECT_EQ(difference(c, {floats("x", {2, 3}, random_floats(6, 5))}), "");
 }
 
+// Weights of 4 bits, activations of 16: the scales are float16, too.
+TEST_F(Float16Test, BlockQuantizedWeights) {
+  const std::string packed = "uint8[2,1,8] w = {1,35,69,103,137,171,205,239,16,50,84,118,152,186,220,254}";
+  ASSERT_OK_AND(const auto c, convert(at_opset(17,
+                                               "g (float[1,16] x) => (float[1,2] y) <" + packed +
+                                                   ", float[2] s = {0.01, 0.3}> { a = com.microsoft.MatMulNBits<K = "
+                                                   "16, N = 2, bits = 4, block_size = 16>(x, w, s) y = Neg(a) }",
+                                               ", \"com.microsoft\" : 1")));
+  EXPECT_EQ(c.type("w"), "uint8");
+  EXPECT_EQ(c.type("s"), "float16");
+  EXPECT_EQ(c.type("a"), "float16");
+  EXPECT_EQ(difference(c, {floats("x", {1, 16}, random_floats(16, 3))}), "");
+}
+
 TEST_F(Float16Test, MasksInAttributesAreClipped) {
   const std::string weights =
       constant_text("w", {4, 12}, random_floats(48, 1)) + ", " + constant_text("b", {12}, random_floats(12, 2));
@@ -395,6 +409,10 @@ TEST_F(Float16Test, RefusesWithoutTouchingTheModel) {
   EXPECT_NE(report.error().to_string().find("tensor v"), std::string::npos) << report.error().to_string();
   ASSERT_OK_AND(const std::string after, serialize_onnx(*model));
   EXPECT_EQ(before, after);
+  ASSERT_OK_AND(auto old, model_of_text(at_opset(5, "g (float[2] x) => (float[2] y) { y = Neg(x) }")));
+  const auto too_old = convert_to_float16(*old);
+  ASSERT_FALSE(too_old.has_value());
+  EXPECT_EQ(too_old.error().code, ErrorCode::unsupported);
   Model empty;
   const auto no_opset = convert_to_float16(empty);
   ASSERT_FALSE(no_opset.has_value());
