@@ -22,7 +22,8 @@ namespace mk {
 enum class QdqScope {
   automatic,  // weighted for 8-bit activations of a transformer, whose norms and residuals 8 bits do not hold; else all
   all,        // every operator that quantize/qdq_rules.h lists
-  weighted,   // Conv, ConvTranspose, Gemm and MatMul with a constant weight; of the last two the inputs only
+  weighted,   // Conv, ConvTranspose, Gemm and MatMul with a constant weight, of the last two the inputs only; and the
+              // tables of Gather
 };
 
 struct QdqOptions {

@@ -76,13 +76,11 @@ constexpr std::array folds{
     FoldRow{"Unsqueeze", true, reshape_node},  FoldRow{"Flatten", true, reshape_node},
 };
 
-bool is_captured_output(const Value& value) { return value.is_graph_output(); }
-
 std::optional<Tensor> folded(const Node& node) {
   const auto* row =
       std::find_if(folds.begin(), folds.end(), [&](const FoldRow& r) { return r.op_type == node.op_type; });
   if (row == folds.end() || !node.domain.empty() || node.outputs().size() != 1 || !node.output(0)) return std::nullopt;
-  if (is_captured_output(*node.output(0))) return std::nullopt;
+  if (node.output(0)->is_graph_output()) return std::nullopt;
   const Tensor* input = nullptr;
   if (row->has_input) {
     input = weight_tensor(node.input(0));
@@ -98,12 +96,24 @@ void drop(Value* value) {
   value->graph()->erase_unused(value);
 }
 
+// An Identity between two operators hides them from each other.
+void drop_identity(Node& node) {
+  if (node.op_type != "Identity" || !node.domain.empty() || !node.input(0) || !node.output(0)) return;
+  if (node.output(0)->is_graph_output()) return;
+  Graph& graph = *node.graph();
+  graph.replace_uses(node.output(0), node.input(0));
+  graph.erase(&node);
+}
+
 void fold_graph(Graph& graph) {
   const std::vector<Node*> nodes(graph.nodes().begin(), graph.nodes().end());
   for (Node* node : nodes) {
     for (Graph* inner : node->subgraphs()) fold_graph(*inner);
     auto tensor = folded(*node);
-    if (!tensor) continue;
+    if (!tensor) {
+      drop_identity(*node);
+      continue;
+    }
     Value* output = node->output(0);
     const std::string name = output->name();
     Tensor made = make_tensor(graph.unique_name(name + "_folded"), tensor->type, tensor->dims, tensor->data);

@@ -8,7 +8,8 @@ namespace mk {
 
 // Float tensors of Constant nodes, and of Identity, Cast to a float type, Transpose, Reshape, Squeeze, Unsqueeze and
 // Flatten over such and over initializers, become initializers under the name of the node's output, in sub-graphs too.
-// The bytes are views of the original ones. The model's types must be inferred.
+// The bytes are views of the original ones. Other Identity nodes go too, but those that make an output. The model's
+// types must be inferred.
 Status fold_weight_constants(Model& model);
 
 // unsupported, naming the node, for a model with EPContext nodes.

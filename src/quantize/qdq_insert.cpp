@@ -31,7 +31,8 @@ class Inserter {
     remember_order(*model_.graph);
     compute_parameters();
     MK_CHECK(read_biases());
-    for (std::size_t i = 0; i < plan_.weights.size(); ++i) insert_weight(plan_.weights[i]);
+    for (std::size_t i = 0; i < plan_.weights.size(); ++i) insert_weight(i);
+    for (const TablePlan& table : plan_.tables) insert_table(table);
     for (const ActivationPlan& activation : plan_.activations) insert_activation(activation);
     for (std::size_t i = 0; i < plan_.biases.size(); ++i) insert_bias(plan_.biases[i], biases_[i]);
     for (const WeightPlan& weight : plan_.weights) drop_.push_back(weight.value);
@@ -117,7 +118,8 @@ class Inserter {
 
   // Weights.
 
-  void insert_weight(const WeightPlan& weight) {
+  void insert_weight(std::size_t index) {
+    const WeightPlan& weight = plan_.weights[index];
     graph_ = weight.value->graph();
     const Tensor& tensor = *weight.value->initializer();
     const std::string& name = weight.value->name();
@@ -127,12 +129,37 @@ class Inserter {
         graph_->add_initializer(make_tensor(graph_->unique_name(name + "_quantized"), weight.type, tensor.dims,
                                             quantized_weight(tensor, weight.type, weight.parameters, weight.axis)));
     quantized->type = Type::tensor(weight.type, static_shape(tensor.dims));
+    quantized_[index] = {quantized, made};
+    ++report_.weights;
+    // Whose parameters a Gather's output shares: see QdqRule::gather.
+    if (scalar && weight.type == options_.activation_type && weight.symmetric == options_.activation_symmetric)
+      parameters_[weight.value] = made;
+    if (weight.uses.empty()) return;
     Value* back = add_node("DequantizeLinear", name, {quantized, made.scale, made.zero_point},
                            Type::tensor(DataType::float32, static_shape(tensor.dims)),
                            weight.uses.front().node->metadata, first_.at(graph_), weight.axis);
     for (const Use& use : weight.uses) use.node->set_input(use.input, back);
-    if (!weight.axis && !parameters_.contains(weight.value)) parameters_[weight.value] = made;
-    ++report_.weights;
+  }
+
+  void insert_table(const TablePlan& table) {
+    const WeightPlan& weight = plan_.weights[table.weight];
+    const auto& [quantized, made] = quantized_.at(table.weight);
+    Value* rows = table.node->output(0);
+    graph_ = rows->graph();
+    const std::string name = rows->name();
+    table.node->set_input(0, quantized);
+    const Type type = rows->type;
+    Node* before = place_after(*rows);
+    Value* back = add_node("DequantizeLinear", name, {}, type, table.node->metadata, before);
+    next_[back->producer()] = before;
+    graph_->replace_uses(rows, back, /*outputs=*/true);
+    Node* node = back->producer();
+    for (Value* input : {rows, made.scale, made.zero_point}) node->set_input(node->inputs().size(), input);
+    if (weight.axis) node->set_attribute({"axis", -1});
+    rows->type = Type::tensor(weight.type, type.shape);
+    graph_->rename(rows, graph_->unique_name(name + "_quantized"));
+    graph_->rename(back, name);
+    moved_[rows] = back;
   }
 
   // Activations.
@@ -169,8 +196,9 @@ class Inserter {
   const QuantizationParameters& own_parameters(const Value& value) const { return own_.at(&value); }
 
   void insert_activation(const ActivationPlan& activation) {
+    const Parameters made = parameters_of(activation.value);
     Value* value = activation.value;
-    const Parameters made = parameters_of(value);
+    if (const auto moved = moved_.find(value); moved != moved_.end()) value = moved->second;
     graph_ = value->graph();
     Node* before = place_after(*value);
     const Metadata& metadata =
@@ -237,6 +265,11 @@ class Inserter {
       if (!bias.stays_float) make_room(plan, *scale, bias);
       biases_.push_back(std::move(bias));
     }
+    if (!enlarged_.empty()) {
+      report_.warnings.push_back("the scales of " + std::to_string(enlarged_.size()) +
+                                 " weights are larger than their values need, so that biases fit into int32: '" +
+                                 enlarged_.front() + (enlarged_.size() > 1 ? "' and others" : "'"));
+    }
     return {};
   }
 
@@ -269,12 +302,10 @@ class Inserter {
     }
     const double most = *std::max_element(growth.begin(), growth.end());
     if (most <= 1) return;
-    const std::string& name = weight.value->name();
     for (std::size_t c = 0; c < channels; ++c) {
       if (growth[c] > 1) enlarge(weight, c, growth[c]);
     }
-    report_.warnings.push_back("the scale of '" + name + "' is larger than its values need, so that the bias of " +
-                               plan.use.node->label() + " fits into int32");
+    enlarged_.push_back(weight.value->name());
   }
 
   static void enlarge(WeightPlan& weight, std::size_t channel, double growth) {
@@ -339,7 +370,10 @@ class Inserter {
   std::unordered_map<const Graph*, Node*> first_;
   std::unordered_map<const Value*, QuantizationParameters> own_;  // of activations
   std::unordered_map<const Value*, Parameters> parameters_;
+  std::unordered_map<std::size_t, std::pair<Value*, Parameters>> quantized_;  // of weights
+  std::unordered_map<const Value*, Value*> moved_;                            // rows of tables: to where they are float
   std::vector<Bias> biases_;
+  std::vector<std::string> enlarged_;  // weights
   std::vector<Value*> drop_;
 };
 

@@ -386,10 +386,26 @@ class Planner {
   }
 
   Result<bool> gather(Node& node) {
+    if (options_.scope == QdqScope::weighted) return table(node);
     if (!is_weight(node.input(0))) return follow(node, true);
     if (node.output(0) && is_quantized(*node.output(0))) return false;
     MK_CHECK(mark_weight(node, 0, std::nullopt, options_.activation_type, options_.activation_symmetric));
     mark_output(node.output(0), node.input(0));
+    return true;
+  }
+
+  // Only the weight: nothing is lost of what the model computes.
+  Result<bool> table(Node& node) {
+    const Value* rows = node.input(0);
+    const bool usable = node.op_type == "Gather" && is_weight(rows) && rows->initializer()->dims.size() == 2 &&
+                        node.integer("axis", 0) == 0 && node.output(0) && !is_quantized(*node.output(0));
+    if (!usable) return false;
+    std::optional<std::size_t> axis;
+    if (options_.per_channel) axis = 1;
+    MK_TRY(const std::size_t weight,
+           mark_weight(node, 0, axis, options_.weight_type, options_.weight_symmetric || axis.has_value()));
+    plan_.weights[weight].uses.pop_back();
+    plan_.tables.push_back({&node, weight});
     return true;
   }
 

@@ -33,6 +33,12 @@ struct ActivationPlan {
   std::vector<Use> uses;
 };
 
+// A Gather that takes rows of integers, with a DQ behind it.
+struct TablePlan {
+  Node* node = nullptr;
+  std::size_t weight = 0;  // index of its WeightPlan; channels are the last axis
+};
+
 struct BiasPlan {
   Use use;
   Value* input = nullptr;  // of the same node
@@ -46,6 +52,7 @@ struct QdqPlan {
   std::vector<ActivationPlan> activations;
   std::unordered_map<const Value*, std::size_t> activation_of;  // index
   std::vector<BiasPlan> biases;
+  std::vector<TablePlan> tables;
 };
 
 // What the samples, or the operator that makes it, say of a value; nothing where it has no range, or one that cannot be

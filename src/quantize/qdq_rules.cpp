@@ -25,7 +25,7 @@ constexpr std::array rules{
     QdqRuleRow{"Erf", elementwise},
     QdqRuleRow{"Expand", movement},
     QdqRuleRow{"Flatten", movement},
-    QdqRuleRow{"Gather", gather},
+    QdqRuleRow{"Gather", gather, 1, true},
     QdqRuleRow{"GatherElements", gather},
     QdqRuleRow{"Gelu", elementwise},
     QdqRuleRow{"Gemm", gemm, 1, true},

@@ -161,6 +161,35 @@ TEST_F(QdqTest, TablesOfGatherShareTheirParameters) {
   EXPECT_EQ(report.weights, 1u);
 }
 
+TEST_F(QdqTest, TablesOfTransformersBecomeIntegersToo) {
+  for (const bool per_channel : {false, true}) {
+    const std::string text = opset17 + "g (int64[3] ids) => (float[3,8] y, float[3,4] e) <" +
+                             constant_text("table", {16, 4}, random_floats(64, 1)) + ", " +
+                             constant_text("w", {4, 8}, random_floats(32, 2)) +
+                             "> { e = Gather(table, ids) y = MatMul(e, w) }";
+    const std::vector<std::int64_t> ids{0, 15, 7};
+    const Samples samples{{host_tensor<std::int64_t>("ids", DataType::int64, {3}, ids)}};
+    const QdqOptions options{.per_channel = per_channel, .scope = QdqScope::weighted};
+    ASSERT_OK_AND(const auto quantized, quantize(text, samples, options));
+    ASSERT_OK(check_onnx(*quantized.model));
+    EXPECT_EQ(quantized.report.nodes_quantized, 2u);
+    EXPECT_EQ(find_node(*quantized.model, "Gather")->input(0)->initializer()->type, DataType::uint8);
+    for (const char* output : {"y", "e"}) {
+      ASSERT_OK_AND(const double error, error_of(text, *quantized.model, samples, output));
+      EXPECT_LT(error, 0.04) << output << per_channel;
+    }
+  }
+}
+
+TEST_F(QdqTest, IdentitiesDoNotHideOperatorsFromEachOther) {
+  std::string text = conv_relu;
+  text.replace(text.find("y = Relu(c)"), 11, "i = Identity(c) r = Relu(i) y = Identity(r)");
+  QdqReport report;
+  ASSERT_OK_AND(const double error, error_after(text, image, {}, &report));
+  EXPECT_LT(error, 0.06);
+  EXPECT_EQ(report.activations_removed, 1u);
+}
+
 TEST_F(QdqTest, ExclusionsByNameGlobAndType) {
   const std::string text =
       opset17 + "g (float[4,64] x) => (float[4,8] y) <" + constant_text("w", {64, 8}, random_floats(512, 1)) +
