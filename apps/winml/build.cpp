@@ -156,7 +156,7 @@ Result<BuildReport> run(const BuildOptions& o, Context& context) {
     if (!request.config.loader.task) return fail(ErrorCode::usage, "--use-cache needs loader.task in the config");
     MK_CHECK(check_task(*request.config.loader.task));
     request.cache_key = cache_key(*request.config.loader.task, request.config, {.dtype = o.dtype});
-    request.folder = artifact_folder(*o.model);
+    request.folder = artifact_folder(request.model.ref);
     request.prefix = *request.cache_key + "_";
   }
   return build_model(request, context.progress);

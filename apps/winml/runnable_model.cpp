@@ -65,7 +65,7 @@ Result<RunnableModel> runnable_model(const ResolvedModel& model, const Checkpoin
   std::shared_ptr<TemporaryFolder> folder;
   if (build.use_cache) {
     request.cache_key = cache_key(request.config.loader.task.value_or(""), request.config);
-    request.folder = artifact_folder(model.name());
+    request.folder = artifact_folder(model.ref);
     request.prefix = *request.cache_key + "_";
   } else {
     MK_TRY(folder, temporary_folder());

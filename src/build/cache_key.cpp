@@ -105,12 +105,24 @@ std::string cache_key(std::string_view task, const BuildConfig& config, const Bu
   return key;
 }
 
-Path artifact_folder(std::string_view model) {
-  std::string slug(model);
+Path artifact_folder(const ModelRef& model) {
+  std::string slug = model.raw, identity = model.raw;
+  bool unique = false;
+  if (model.kind == ModelRefKind::folder || model.kind == ModelRefKind::local_onnx) {
+    std::error_code ignored;
+    Path path = std::filesystem::weakly_canonical(model.local_path, ignored);
+    if (!path.has_filename()) path = path.parent_path();
+    slug = to_utf8(path.filename());
+    identity = to_utf8(path);
+  } else {
+    // The first underscore of such a slug is the slash, and there is no other slash.
+    const std::size_t slash = slug.find_first_of("/_");
+    unique = slash == std::string::npos || (slug[slash] == '/' && slug.find('/', slash + 1) == std::string::npos);
+  }
   std::ranges::replace_if(
       slug, [](char c) { return c == '/' || c == '\\'; }, '_');
-  if (slug.empty()) slug = "random-init";
-  if (slug == "." || slug == "..") slug.insert(0, "_");
+  if (slug.empty()) slug = "model";
+  if (!unique) slug += "-" + sha256_hex(identity).substr(0, 8);
   return cache_root() / "artifacts" / path_from_utf8(slug);
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/path.h"
 #include "build/build_config.h"
+#include "hub/model_ref.h"
 
 namespace mk {
 
@@ -25,7 +26,9 @@ struct BuildControls {
 // "imgcls_0123456789abcdef", and "_" with eight more digits where controls deviate.
 std::string cache_key(std::string_view task, const BuildConfig& config, const BuildControls& controls = {});
 
-// cache_root()/artifacts/SLUG, where the slug is the model's name with its slashes as underscores.
-Path artifact_folder(std::string_view model);
+// cache_root()/artifacts/SLUG, no two models' the same. A Hub id is itself with its slash as an underscore
+// ("microsoft_resnet-50"), and eight digits of its hash behind it where another id would read the same; a local model
+// is its last name, and eight digits of its absolute path's hash.
+Path artifact_folder(const ModelRef& model);
 
 }  // namespace mk

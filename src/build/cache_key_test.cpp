@@ -45,11 +45,28 @@ TEST(CacheKey, NamesTheTaskAndDeviations) {
   EXPECT_EQ(cache_key("image-classification", config, {.dtype = "fp32"}), plain);
 }
 
+std::string hub_slug(std::string id) {
+  return to_utf8(artifact_folder({.kind = ModelRefKind::hub_id, .raw = id, .local_path = {}, .id = id}).filename());
+}
+
 TEST(CacheKey, FoldersAreNamedAfterTheModel) {
-  EXPECT_EQ(artifact_folder("microsoft/resnet-50").filename(), "microsoft_resnet-50");
-  EXPECT_EQ(artifact_folder("").filename(), "random-init");
-  EXPECT_EQ(artifact_folder("..").filename(), "_..");
-  EXPECT_EQ(artifact_folder("a\\b").parent_path().filename(), "artifacts");
+  EXPECT_EQ(hub_slug("microsoft/resnet-50"), "microsoft_resnet-50");
+  EXPECT_EQ(hub_slug("bert-base-uncased"), "bert-base-uncased");
+  EXPECT_EQ(hub_slug("a/b_c"), "a_b_c");
+  EXPECT_EQ(hub_slug("a_b/c"), "a_b_c-02d7306b");  // printf a_b/c | sha256sum
+  EXPECT_EQ(hub_slug("a_b_c").size(), std::string("a_b_c-00000000").size());
+  EXPECT_NE(hub_slug("a_b_c"), hub_slug("a_b/c"));
+}
+
+TEST(CacheKey, LocalModelsOfOneNameHaveTheirOwnFolders) {
+  const testing::TemporaryFolder folder;
+  const auto slug = [](const Path& path) {
+    return to_utf8(artifact_folder({.kind = ModelRefKind::folder, .raw = "./model", .local_path = path}).filename());
+  };
+  for (const char* name : {"a/model", "b/model"}) std::filesystem::create_directories(folder / name);
+  EXPECT_TRUE(slug(folder / "a/model").starts_with("model-"));
+  EXPECT_NE(slug(folder / "a/model"), slug(folder / "b/model"));
+  EXPECT_EQ(slug(folder / "a/model/"), slug(folder / "b/../a/model"));
 }
 
 }  // namespace
