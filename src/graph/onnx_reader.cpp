@@ -31,7 +31,6 @@ void read_entry(WireReader& in, const WireField& field, Metadata& into) {
   namespace f = onnx_field::entry;
   auto& entry = into.emplace_back();
   in.message(field, [&](const WireField& part) {
-    std::string unknown;
     switch (part.number) {
       case f::key:
         entry.first = in.text(part);
@@ -40,7 +39,7 @@ void read_entry(WireReader& in, const WireField& field, Metadata& into) {
         entry.second = in.text(part);
         return;
       default:
-        return in.keep(part, unknown);
+        return in.drop(part, "a metadata entry");
     }
   });
 }
@@ -49,7 +48,6 @@ void read_opset(WireReader& in, const WireField& field, std::vector<std::pair<st
   namespace f = onnx_field::opset;
   auto& opset = into.emplace_back();
   in.message(field, [&](const WireField& part) {
-    std::string unknown;
     switch (part.number) {
       case f::domain:
         opset.first = in.text(part);
@@ -58,7 +56,7 @@ void read_opset(WireReader& in, const WireField& field, std::vector<std::pair<st
         opset.second = in.integer(part);
         return;
       default:
-        return in.keep(part, unknown);
+        return in.drop(part, "an opset import");
     }
   });
 }
@@ -116,9 +114,6 @@ FunctionDraft read_function(ReadContext& context, const WireField& field) {
         return in.keep(part, function.unknown_fields);
     }
   });
-  if (!draft.default_graphs.empty()) {
-    in.set_error("a graph as the default of a function's attribute is not supported", "function " + function.name);
-  }
   draft.body.name = function.name;
   return draft;
 }
@@ -187,6 +182,18 @@ Status check_version(ReadContext& context, const ModelDraft& draft) {
   return {};
 }
 
+// Of a function's defaults: they stand on their own, so that their names are theirs or nobody's.
+Status build_default_graphs(ReadContext& context, FunctionDraft& draft) {
+  auto next = draft.default_graphs.begin();
+  for (Attribute& attribute : draft.function.attribute_defaults) {
+    if (auto* graph = std::get_if<std::unique_ptr<Graph>>(&attribute.value))
+      MK_CHECK(build_graph(context, std::move(**next++), **graph));
+    if (auto* graphs = std::get_if<std::vector<std::unique_ptr<Graph>>>(&attribute.value))
+      for (const auto& graph : *graphs) MK_CHECK(build_graph(context, std::move(**next++), *graph));
+  }
+  return {};
+}
+
 Result<std::unique_ptr<Model>> read_model(ReadContext& context) {
   ModelDraft draft;
   read_fields(context, draft);
@@ -196,9 +203,12 @@ Result<std::unique_ptr<Model>> read_model(ReadContext& context) {
   for (FunctionDraft& function : draft.functions) {
     function.function.body = std::make_unique<Graph>();
     MK_CHECK(build_graph(context, std::move(function.body), *function.function.body));
+    MK_CHECK(build_default_graphs(context, function));
     draft.model->functions.push_back(std::move(function.function));
   }
   draft.model->external_locations = std::move(context.external.locations);
+  for (const auto& [field, count] : context.in.dropped())
+    context.warn("unknown field", field + " is not known and is left out, " + std::to_string(count) + " times");
   context.finish_warnings();
   return std::move(draft.model);
 }

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <functional>
 
+#include "graph/onnx_writer.h"
 #include "graph/wire_format.h"
 #include "testing/testing.h"
 #include "testing/warnings.h"
@@ -293,6 +294,60 @@ TEST(OnnxReader, FunctionsKeepReferencesAndOpsets) {
   EXPECT_EQ(read_back.attribute_names, std::vector<std::string>{"alpha"});
   EXPECT_EQ(std::get<float>(read_back.attribute_defaults.front().value), 0.0f);
   EXPECT_EQ(read_back.body->nodes().front()->attribute("alpha")->reference, "alpha");
+}
+
+// onnx.proto allows it, if nobody is known to use it.
+TEST(OnnxReader, FunctionsMayHaveGraphsAsDefaults) {
+  auto proto = small_model();
+  auto* function = proto.add_functions();
+  function->set_name("Either");
+  function->set_domain("local");
+  function->add_output("y");
+  function->add_opset_import()->set_version(17);
+  auto* one = function->add_node();
+  one->set_op_type("Constant");
+  one->add_output("y");
+  auto* value = one->add_attribute();
+  value->set_name("value_float");
+  value->set_type(AttributeProto::FLOAT);
+  value->set_f(1);
+  auto* branch = function->add_attribute_proto();
+  branch->set_name("branch");
+  branch->set_type(AttributeProto::GRAPH);
+  branch->mutable_g()->set_name("inner");
+  declare(branch->mutable_g()->add_input(), "x", {2});
+  add_node(branch->mutable_g(), "Neg", {"x"}, {"z"});
+  declare(branch->mutable_g()->add_output(), "z", {2});
+  ASSERT_OK_AND(auto model, read(proto));
+  const auto& graph = std::get<std::unique_ptr<Graph>>(model->functions[0].attribute_defaults[0].value);
+  EXPECT_EQ(graph->nodes().front()->op_type, "Neg");
+  EXPECT_EQ(to_string(graph->outputs()[0]->type), "float32[2]");
+  ASSERT_OK_AND(const std::string written, serialize_onnx(*model));
+  onnx::ModelProto again;
+  ASSERT_TRUE(again.ParseFromString(written));
+  EXPECT_EQ(again.functions(0).attribute_proto(0).g().node(0).op_type(), "Neg");
+  branch->mutable_g()->mutable_node(0)->set_input(0, "nowhere");
+  EXPECT_EQ(read(proto).error().code, ErrorCode::malformed);
+}
+
+// No version of ONNX has other fields there: what is dropped is told.
+TEST(OnnxReader, UnknownFieldsWithoutAPlaceAreTold) {
+  auto proto = small_model();
+  proto.mutable_opset_import(0)->mutable_unknown_fields()->append("\x48\x01");  // field 9, varint
+  auto* entry = proto.add_metadata_props();
+  entry->set_key("k");
+  entry->mutable_unknown_fields()->append(std::string("\x4a\x02hi", 4));  // field 9, bytes
+  declare(proto.mutable_graph()->add_input(), "x", {2, 3});
+  auto* shape = proto.mutable_graph()->mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape();
+  for (auto& dim : *shape->mutable_dim()) dim.mutable_unknown_fields()->append("\x48\x01");
+  Warnings warnings;
+  ASSERT_OK_AND(auto model, read(proto, {.progress = &warnings}));
+  EXPECT_EQ(to_string(model->graph->find("x")->type), "float32[2, 3]");
+  EXPECT_EQ(
+      warnings.messages,
+      (std::vector<std::string>{"model in memory: field 9 of a dimension is not known and is left out, 2 times",
+                                "model in memory: field 9 of a metadata entry is not known and is left out, 1 times",
+                                "model in memory: field 9 of an opset import is not known and is left out, 1 times"}));
 }
 
 TEST(OnnxReader, TheInitializerWinsOverTheDeclaredInput) {

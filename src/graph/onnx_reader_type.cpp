@@ -10,7 +10,6 @@ Dim read_dim(WireReader& in, const WireField& field) {
   namespace f = onnx_field::dimension;
   Dim dim;
   in.message(field, [&](const WireField& part) {
-    std::string unknown;
     switch (part.number) {
       case f::value:
         // A negative number is how some tools write a dimension that is not known.
@@ -25,7 +24,7 @@ Dim read_dim(WireReader& in, const WireField& field) {
         dim.denotation = in.text(part);
         return;
       default:
-        return in.keep(part, unknown);
+        return in.drop(part, "a dimension");
     }
   });
   return dim;
@@ -33,12 +32,11 @@ Dim read_dim(WireReader& in, const WireField& field) {
 
 Shape read_shape(WireReader& in, const WireField& field) {
   Shape shape;
-  std::string unknown;
   in.message(field, [&](const WireField& part) {
     if (part.number == onnx_field::shape::dim) {
       shape.push_back(read_dim(in, part));
     } else {
-      in.keep(part, unknown);
+      in.drop(part, "a shape");
     }
   });
   return shape;

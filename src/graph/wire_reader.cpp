@@ -207,6 +207,13 @@ Bytes WireReader::fixed(const WireField& field, std::uint32_t width, std::uint64
   return owned_bytes(std::move(bytes));
 }
 
+void WireReader::drop(const WireField& field, std::string_view message) {
+  if (!failed()) ++dropped_["field " + std::to_string(field.number) + " of " + std::string(message)];
+  if (field.wire == Wire::bytes) return skip(length());
+  std::string ignored;
+  keep(field, ignored);
+}
+
 void WireReader::keep(const WireField& field, std::string& into) {
   if (failed()) return;
   append_varint(into, wire_tag(field.number, field.wire));

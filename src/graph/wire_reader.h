@@ -8,6 +8,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -77,6 +79,9 @@ class WireReader {
 
   // Appends the whole field, its tag too, to `into`.
   void keep(const WireField& field, std::string& into);
+  // Passes over a field that a `message` without a place for unknown fields has; dropped() counts them.
+  void drop(const WireField& field, std::string_view message);
+  const std::map<std::string, std::uint64_t, std::less<>>& dropped() const { return dropped_; }
 
  private:
   bool next(WireField& field);
@@ -100,6 +105,7 @@ class WireReader {
   std::uint64_t size_ = 0;
   std::uint64_t limit_ = 0;
   int depth_ = 0;
+  std::map<std::string, std::uint64_t, std::less<>> dropped_;  // "field 9 of a dimension", how often
   std::optional<Error> error_;
 };
 
