@@ -16,28 +16,28 @@ namespace {
 constexpr std::int64_t preferred_batch = 16;
 constexpr std::size_t max_batch_bytes = 256u << 20;
 
-// How a picture goes into the graph, and what comes out.
+// How an image goes into the graph, and what comes out.
 struct Contract {
   const Port* input = nullptr;
   std::string output;
-  std::int64_t batch = 1;         // pictures per run
-  std::optional<ImageSize> size;  // of each picture; null where it follows the picture
+  std::int64_t batch = 1;         // images per run
+  std::optional<ImageSize> size;  // of each image; null where it follows the image
 };
 
-Result<const Port*> picture_input(const Session& session) {
+Result<const Port*> image_input(const Session& session) {
   const Port* found = nullptr;
   for (const Port& port : session.inputs()) {
-    const bool picture =
+    const bool image =
         port.type.is_tensor() && port.type.shape && port.type.shape->size() == 4 && is_float(port.type.element);
-    if (!picture || found != nullptr)
-      return fail(ErrorCode::unsupported, "the model's inputs are not one batch of pictures", port.name,
+    if (!image || found != nullptr)
+      return fail(ErrorCode::unsupported, "the model's inputs are not one batch of images", port.name,
                   "`winml eval` judges image classifiers with one input [batch, 3, height, width]");
     found = &port;
   }
   if (found == nullptr) return fail(ErrorCode::unsupported, "the model has no input");
   const Dim& channels = (*found->type.shape)[1];
   if (channels.is_known() && channels.value != 3)
-    return fail(ErrorCode::unsupported, "the model takes pictures of " + to_string(channels) + " channels, not 3",
+    return fail(ErrorCode::unsupported, "the model takes images of " + to_string(channels) + " channels, not 3",
                 found->name);
   return found;
 }
@@ -56,7 +56,7 @@ Result<std::string> score_output(const Session& session) {
 
 Result<Contract> read_contract(const Session& session, const ImageProcessor& processor) {
   Contract contract;
-  MK_TRY(contract.input, picture_input(session));
+  MK_TRY(contract.input, image_input(session));
   MK_TRY(contract.output, score_output(session));
   const Shape& shape = *contract.input->type.shape;
   contract.size = processor.fixed_size();
@@ -64,7 +64,7 @@ Result<Contract> read_contract(const Session& session, const ImageProcessor& pro
     const ImageSize wanted{static_cast<int>(shape[2].value), static_cast<int>(shape[3].value)};
     if (contract.size && *contract.size != wanted)
       return fail(ErrorCode::usage,
-                  "the model takes pictures of " + to_string(shape[2]) + " x " + to_string(shape[3]) +
+                  "the model takes images of " + to_string(shape[2]) + " x " + to_string(shape[3]) +
                       ", but the preprocessor makes " + std::to_string(contract.size->height) + " x " +
                       std::to_string(contract.size->width),
                   processor.name(), "is preprocessor_config.json another model's?");
@@ -120,20 +120,21 @@ Result<std::vector<Sample>> label_rows(const Dataset& dataset, const ModelLabels
   return samples;
 }
 
-// Pictures become batches, batches scores, scores counts.
-class Judge {
+// Images become batches, batches scores, scores counts.
+class AccuracyMeter {
  public:
-  Judge(const Session& session, const ImageProcessor& processor, Contract contract, ImageClassificationReport& report)
+  AccuracyMeter(const Session& session, const ImageProcessor& processor, Contract contract,
+                ImageClassificationReport& report)
       : session_(session), processor_(processor), contract_(std::move(contract)), report_(report) {
     report_.batch = contract_.batch;
   }
 
-  Status add(const Image& picture, std::size_t label, std::string_view where) {
-    const ImageSize size = processor_.output_size({picture.height, picture.width});
+  Status add(const Image& image, std::size_t label, std::string_view where) {
+    const ImageSize size = processor_.output_size({image.height, image.width});
     const std::size_t values = static_cast<std::size_t>(size.height) * static_cast<std::size_t>(size.width) * 3;
     if (contract_.size && size != *contract_.size)
       return fail(ErrorCode::usage,
-                  "the picture becomes " + std::to_string(size.height) + " x " + std::to_string(size.width) +
+                  "the image becomes " + std::to_string(size.height) + " x " + std::to_string(size.width) +
                       ", the model takes " + std::to_string(contract_.size->height) + " x " +
                       std::to_string(contract_.size->width),
                   std::string(where));
@@ -141,7 +142,7 @@ class Judge {
       tensor_ = {contract_.input->name, DataType::float32, {contract_.batch, 3, size.height, size.width}, {}, {}};
       tensor_.data.assign(static_cast<std::size_t>(contract_.batch) * values * sizeof(float), std::byte{0});
     }
-    MK_CHECK(processor_.process(picture, tensor_.values<float>().subspan(labels_.size() * values, values)));
+    MK_CHECK(processor_.process(image, tensor_.values<float>().subspan(labels_.size() * values, values)));
     labels_.push_back(label);
     return static_cast<std::int64_t>(labels_.size()) == contract_.batch ? flush() : Status();
   }
@@ -173,7 +174,7 @@ class Judge {
  private:
   Status count(const HostTensor& scores) {
     if (scores.dims.size() != 2 || scores.dims[0] < static_cast<std::int64_t>(labels_.size()) || scores.dims[1] == 0)
-      return fail(ErrorCode::unsupported, "the output has no score for each class of each picture", scores.name);
+      return fail(ErrorCode::unsupported, "the output has no score for each class of each image", scores.name);
     MK_TRY(const auto values, float64_values(scores));
     report_.classes = scores.dims[1];
     const auto classes = static_cast<std::size_t>(scores.dims[1]);
@@ -199,7 +200,7 @@ class Judge {
   Contract contract_;
   ImageClassificationReport& report_;
   HostTensor tensor_;
-  std::vector<std::size_t> labels_;  // of the pictures in tensor_
+  std::vector<std::size_t> labels_;  // of the images in tensor_
   std::uint64_t first_ = 0;
   std::uint64_t in_five_ = 0;
 };
@@ -228,7 +229,7 @@ Result<ImageClassificationReport> evaluate_image_classification(const Session& s
   MK_CHECK(check_columns(dataset, options));
   MK_TRY(Contract contract, read_contract(session, processor));
   MK_TRY(const std::vector<Sample> samples, label_rows(dataset, labels, options, report));
-  Judge judge(session, processor, std::move(contract), report);
+  AccuracyMeter meter(session, processor, std::move(contract), report);
 
   const auto stage = progress.stage("evaluate");
   const auto start = std::chrono::steady_clock::now();
@@ -242,20 +243,20 @@ Result<ImageClassificationReport> evaluate_image_classification(const Session& s
     if (!more) return fail(ErrorCode::malformed, "the data set ends early", row.where);
     MK_TRY(const auto bytes, picture_bytes(row.values[0], dataset, row.where));
     if (!bytes) {
-      ++report.without_picture;
+      ++report.without_image;
       continue;
     }
-    MK_TRY(const Image picture, decode_image(*bytes, row.where));
-    MK_CHECK(judge.add(picture, samples[i].label, row.where));
+    MK_TRY(const Image image, decode_image(*bytes, row.where));
+    MK_CHECK(meter.add(image, samples[i].label, row.where));
     stage->update(i + 1, samples.size());
   }
-  MK_CHECK(judge.flush());
+  MK_CHECK(meter.flush());
   report.total_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  if (report.samples == 0) return fail(ErrorCode::usage, "no row has a picture", options.input_column);
+  if (report.samples == 0) return fail(ErrorCode::usage, "no row has an image", options.input_column);
   stage->done();
 
-  report.accuracy = static_cast<double>(judge.first()) / static_cast<double>(report.samples);
-  if (report.classes > 5) report.top_5 = static_cast<double>(judge.in_five()) / static_cast<double>(report.samples);
+  report.accuracy = static_cast<double>(meter.first()) / static_cast<double>(report.samples);
+  if (report.classes > 5) report.top_5 = static_cast<double>(meter.in_five()) / static_cast<double>(report.samples);
   return report;
 }
 

@@ -51,11 +51,6 @@ BertConfig BertConfig::read(const Family& family, ConfigReader& fields) {
   return c;
 }
 
-std::int64_t BertConfig::heads_of(std::int64_t layer) const {
-  const auto pruned = pruned_heads.find(layer);
-  return num_attention_heads - (pruned == pruned_heads.end() ? 0 : pruned->second);
-}
-
 namespace {
 
 Value embeddings(const Scope& s, const BertConfig& c, const TextInputs& in) {
@@ -87,7 +82,8 @@ Value self_attention(const Scope& s, const BertConfig& c, std::int64_t heads, Va
 
 Value layer(const Scope& s, const BertConfig& c, std::int64_t index, Value x, Value mask) {
   const Scope attention = s("attention", c.name("Attention"));
-  Value y = self_attention(attention("self", c.name("SelfAttention")), c, c.heads_of(index), x, mask);
+  Value y = self_attention(attention("self", c.name("SelfAttention")), c,
+                           heads_of(index, c.num_attention_heads, c.pruned_heads), x, mask);
   const Scope mixed = attention("output", c.name("SelfOutput"));
   x = layer_norm(mixed["LayerNorm"], add(mixed, linear(mixed["dense"], y, c.hidden_size), x), c.layer_norm_eps);
 

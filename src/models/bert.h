@@ -32,7 +32,6 @@ struct BertConfig {
 
   static BertConfig read(const Family& family, ConfigReader& fields);
   std::string name(std::string_view suffix) const { return stem + std::string(suffix); }
-  std::int64_t heads_of(std::int64_t layer) const;
 };
 
 // The encoder: [batch, sequence] -> [batch, sequence, hidden_size]. `s` is the base model.

@@ -22,8 +22,8 @@ constexpr std::int64_t oldest_opset = 13, newest_opset = 28;
 
 Status check_options(const BuildOptions& options, DataType float_type) {
   if (options.opset < oldest_opset || options.opset > newest_opset)
-    return fail(ErrorCode::usage, fmt::format("opset {} is not one that can be exported", options.opset), "",
-                fmt::format("Opsets {} to {} can", oldest_opset, newest_opset));
+    return fail(ErrorCode::usage, fmt::format("opset {} is not one that can be exported", options.opset),
+                "opset_version", fmt::format("Opsets {} to {} can", oldest_opset, newest_opset));
   switch (float_type) {
     case DataType::float32:
     case DataType::float16:
@@ -54,9 +54,11 @@ Status add_inputs(nn::Builder& builder, const nn::Scope& root, HeadContext& cont
       return fail(ErrorCode::usage, fmt::format("{} has no input {}", root.module().class_name, input.name), "",
                   fmt::format("Its inputs are {}", fmt::join(known, ", ")));
     if (context.inputs.contains(input.name))
-      return fail(ErrorCode::usage, fmt::format("the input {} is there twice", input.name));
+      return fail(ErrorCode::usage, fmt::format("the input {} is there twice", input.name), "input_tensors",
+                  "Name each input once");
     if (is_too_large(input.shape))
-      return fail(ErrorCode::usage, fmt::format("the input {} is too large: {}", input.name, to_string(input.shape)));
+      return fail(ErrorCode::usage, fmt::format("the input {} is too large: {}", input.name, to_string(input.shape)),
+                  "input_tensors", "Choose a smaller batch or smaller shapes");
     for (const Dim& dim : input.shape)
       if (dim.value == 0 || (!dim.is_known() && !dim.is_symbolic()))
         return fail(ErrorCode::usage, fmt::format("the input {} has shape {}", input.name, to_string(input.shape)), "",
@@ -123,6 +125,14 @@ Result<BuiltGraph> build_graph(const ModelConfig& config, const HeadChoice& choi
     Error error = std::move(status).error();
     if (error.code == ErrorCode::malformed && error.hint.empty()) error.hint = advice(weights, config, found);
     return tl::make_unexpected(std::move(error));
+  }
+  if (options.progress != nullptr) {
+    MK_TRY(const auto ties, weights.ties_that_differ());
+    for (const auto& [name, original] : ties)
+      options.progress->warn(fmt::format(
+          "{} differs from {} in the checkpoint, but the configuration ties them: {} is used for both, as transformers "
+          "does. Where that is wrong, set tie_word_embeddings to false in {}",
+          name, original, original, config.name()));
   }
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const nn::Value output = is_float(outputs[i].type()) ? nn::cast(root, outputs[i], DataType::float32) : outputs[i];

@@ -113,4 +113,9 @@ std::map<std::int64_t, std::int64_t> ConfigReader::pruned_heads(std::int64_t hea
   return pruned;
 }
 
+std::int64_t heads_of(std::int64_t layer, std::int64_t heads, const std::map<std::int64_t, std::int64_t>& pruned) {
+  const auto found = pruned.find(layer);
+  return heads - (found == pruned.end() ? 0 : found->second);
+}
+
 }  // namespace mk::models

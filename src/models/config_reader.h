@@ -49,4 +49,7 @@ class ConfigReader {
   Status status_;
 };
 
+// The heads of a layer, once pruned_heads has taken its share of them.
+std::int64_t heads_of(std::int64_t layer, std::int64_t heads, const std::map<std::int64_t, std::int64_t>& pruned);
+
 }  // namespace mk::models

@@ -72,8 +72,7 @@ Value self_attention(const Scope& s, const DistilBertConfig& c, std::int64_t hea
 }
 
 Value block(const Scope& s, const DistilBertConfig& c, std::int64_t index, Value x, Value mask) {
-  const auto pruned = c.pruned_heads.find(index);
-  const std::int64_t heads = c.n_heads - (pruned == c.pruned_heads.end() ? 0 : pruned->second);
+  const std::int64_t heads = heads_of(index, c.n_heads, c.pruned_heads);
   Value y = self_attention(s("attention", "MultiHeadSelfAttention"), c, heads, x, mask);
   x = layer_norm(s["sa_layer_norm"], add(s, y, x), layer_norm_eps);
 

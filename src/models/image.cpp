@@ -38,7 +38,7 @@ Result<std::vector<InputSpec>> image_input_specs(const InputRequest& request, co
   const std::array wanted{asked("height").value_or(size[0]), asked("width").value_or(size[1])};
   if (limits.fixed && wanted != size)
     return fail(ErrorCode::usage,
-                fmt::format("a picture of {} x {} was asked for, and the model takes {} x {} only (height x width)",
+                fmt::format("an image of {} x {} was asked for, and the model takes {} x {} only (height x width)",
                             wanted[0], wanted[1], size[0], size[1]),
                 request.config.config().name());
   const std::int64_t channels = asked("num_channels").value_or(limits.channels);
@@ -47,7 +47,7 @@ Result<std::vector<InputSpec>> image_input_specs(const InputRequest& request, co
                 fmt::format("{} channels were asked for, and the model takes {}", channels, limits.channels),
                 request.config.config().name());
   if (wanted[0] < 1 || wanted[1] < 1)
-    return fail(ErrorCode::usage, fmt::format("a picture of {} x {} has no pixels", wanted[0], wanted[1]));
+    return fail(ErrorCode::usage, fmt::format("an image of {} x {} has no pixels", wanted[0], wanted[1]));
   return std::vector{InputSpec{"pixel_values", DataType::float32,
                                static_shape({request.shapes.batch_size, channels, wanted[0], wanted[1]}),
                                ValueRange{0, 1}}};
@@ -63,9 +63,9 @@ void expect_image(const Scope& s, Value pixels, const ImageLimits& limits) {
   const auto [height, width] = *limits.size;
   if (pixels.dim(2).value != height || pixels.dim(3).value != width)
     b.fail({ErrorCode::usage,
-            fmt::format("pixel_values has a picture of {} x {}, and the model takes {} x {} only (height x width)",
+            fmt::format("pixel_values has an image of {} x {}, and the model takes {} x {} only (height x width)",
                         to_string(pixels.dim(2)), to_string(pixels.dim(3)), height, width),
-            "", "Its positions are learned for that size; resize pictures to it"});
+            "", "Its positions are learned for that size; resize images to it"});
 }
 
 }  // namespace mk::models

@@ -1,5 +1,5 @@
 #pragma once
-// What models of pictures have in common: their input, and the rule of its size.
+// What models of images have in common: their input, and the rule of its size.
 
 #include <array>
 #include <cstdint>

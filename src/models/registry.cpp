@@ -67,7 +67,9 @@ Result<const Entry*> required_entry(const ModelConfig& config, std::string_view 
   for (const Entry& entry : entries()) names.push_back(entry.family->model_type);
   const auto meant = nearest(model_type, names);
   return fail(ErrorCode::unsupported, fmt::format("models of type \"{}\" cannot be exported", model_type),
-              config.name(), meant ? fmt::format("Did you mean \"{}\"?", *meant) : std::string());
+              config.name(),
+              meant ? fmt::format("Did you mean \"{}\"?", *meant)
+                    : fmt::format("Those that can are {}", fmt::join(names, ", ")));
 }
 
 }  // namespace
@@ -113,8 +115,8 @@ Result<HeadChoice> choose_head(const ModelConfig& config, std::string_view task)
     if (!first) first = &head;
   }
   if (!first)
-    return fail(ErrorCode::usage, fmt::format("{} models have no task \"{}\"", entry->family->model_type, task), "",
-                fmt::format("They have {}", fmt::join(tasks, ", ")));
+    return fail(ErrorCode::usage, fmt::format("{} models have no task \"{}\"", entry->family->model_type, task),
+                config.name(), fmt::format("They have {}", fmt::join(tasks, ", ")));
   return HeadChoice{std::string(entry->family->model_type), std::string(first->task), std::string(first->class_name)};
 }
 

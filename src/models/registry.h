@@ -1,6 +1,6 @@
 #pragma once
 // What the rest of the program knows about architectures: which model types there are, which tasks and classes each
-// has, what a graph of a task takes and gives, and how to build it. One row per model type in registry.cpp; one file
+// has, what a graph of a task takes and gives, and how to build it. One row per model type in families.h; one file
 // per family.
 
 #include <map>

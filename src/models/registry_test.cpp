@@ -110,7 +110,7 @@ TEST(RegistryTest, AVisionTransformerTakesTheSizeOfItsPositions) {
   ASSERT_FALSE(other);
   EXPECT_EQ(other.error().code, ErrorCode::usage);
   EXPECT_EQ(other.error().message,
-            "a picture of 48 x 48 was asked for, and the model takes 32 x 48 only (height x width)");
+            "an image of 48 x 48 was asked for, and the model takes 32 x 48 only (height x width)");
 }
 
 TEST(RegistryTest, ConfigurationsThatCannotBeAreRefused) {
@@ -176,11 +176,11 @@ TEST(RegistryTest, InputsThatAGraphCannotTakeAreRefused) {
             "usage: a length of 513 is beyond the model's 512 positions");
   EXPECT_EQ(
       refusal(vit, "image-classification", {spec("pixel_values", DataType::float32, static_shape({1, 3, 224, 448}))}),
-      "usage: pixel_values has a picture of 224 x 448, and the model takes 224 x 224 only (height x width)");
+      "usage: pixel_values has an image of 224 x 448, and the model takes 224 x 224 only (height x width)");
   EXPECT_EQ(refusal(vit, "image-classification",
                     {spec("pixel_values", DataType::float32,
                           {Dim::known(1), Dim::known(3), Dim::symbolic("height"), Dim::known(224)})}),
-            "usage: pixel_values has a picture of height x 224, and the model takes 224 x 224 only (height x width)");
+            "usage: pixel_values has an image of height x 224, and the model takes 224 x 224 only (height x width)");
   EXPECT_EQ(
       refusal(vit, "image-classification", {spec("pixel_values", DataType::float32, static_shape({1, 1, 224, 224}))}),
       "usage: pixel_values has 1 channels, and the model takes 3");

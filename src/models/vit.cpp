@@ -36,11 +36,6 @@ ViTConfig ViTConfig::read(const Family& family, ConfigReader& fields) {
   return c;
 }
 
-std::int64_t ViTConfig::heads_of(std::int64_t layer) const {
-  const auto pruned = pruned_heads.find(layer);
-  return num_attention_heads - (pruned == pruned_heads.end() ? 0 : pruned->second);
-}
-
 namespace {
 
 // [batch, channels, height, width] -> [batch, patches, hidden_size]
@@ -70,7 +65,8 @@ Value self_attention(const Scope& s, const ViTConfig& c, std::int64_t heads, Val
 Value layer(const Scope& s, const ViTConfig& c, std::int64_t index, Value x) {
   const Scope attention = s("attention", c.name("Attention"));
   Value y = layer_norm(s["layernorm_before"], x, c.layer_norm_eps);
-  y = self_attention(attention("attention", c.name("SelfAttention")), c, c.heads_of(index), y);
+  y = self_attention(attention("attention", c.name("SelfAttention")), c,
+                     heads_of(index, c.num_attention_heads, c.pruned_heads), y);
   x = add(s, linear(attention("output", c.name("SelfOutput"))["dense"], y, c.hidden_size), x);
 
   const Scope up = s("intermediate", c.name("Intermediate")), down = s("output", c.name("Output"));

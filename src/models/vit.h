@@ -30,7 +30,6 @@ struct ViTConfig {
 
   static ViTConfig read(const Family& family, ConfigReader& fields);
   std::string name(std::string_view suffix) const { return stem + std::string(suffix); }
-  std::int64_t heads_of(std::int64_t layer) const;
   ImageLimits limits() const { return {num_channels, image_size, true}; }
 };
 

@@ -8,7 +8,7 @@
 namespace mk::nn {
 namespace {
 
-void misfit(const Scope& s, std::string_view what, Value a, Value b) {
+void fail_shapes(const Scope& s, std::string_view what, Value a, Value b) {
   if (!a || !b) return;
   s.builder().fail({ErrorCode::malformed,
                     fmt::format("the configuration's sizes do not fit together: {} of {} and {}", what,
@@ -43,7 +43,7 @@ Value elementwise(const Scope& s, const char* type, Value a, Value b, DataType r
   if (!a || !b) return {};
   auto shape = broadcast(a.shape(), b.shape());
   if (!shape) {
-    misfit(s, type, a, b);
+    fail_shapes(s, type, a, b);
     return {};
   }
   return Op(s, type, {a, b}).out(result == DataType::undefined ? a.type() : result, std::move(*shape));
@@ -85,7 +85,7 @@ Value where(const Scope& s, Value condition, Value a, Value b) {
   auto both = broadcast(a.shape(), b.shape());
   auto all = both ? broadcast(condition.shape(), *both) : std::nullopt;
   if (!all) {
-    misfit(s, "Where", a, b);
+    fail_shapes(s, "Where", a, b);
     return {};
   }
   return Op(s, "Where", {condition, a, b}).out(a.type(), std::move(*all));
@@ -107,7 +107,7 @@ Value matmul(const Scope& s, Value a, Value b) {
   const Dim inner = a.dim(-1), other = b.dim(-2);
   auto shape = broadcast(a.shape(), b.shape(), 2);
   if (!shape || (inner.is_known() && other.is_known() && inner.value != other.value)) {
-    misfit(s, "MatMul", a, b);
+    fail_shapes(s, "MatMul", a, b);
     return {};
   }
   shape->push_back(a.dim(-2));
@@ -169,7 +169,7 @@ Value reshape(const Scope& s, Value x, std::vector<std::int64_t> sizes) {
   const bool fits = from.value > 0 && to.value > 0 &&
                     (!unknown.empty() || (open == sizes.size() ? from == to : from.value % to.value == 0));
   if (!fits) {
-    misfit(s, "Reshape", x, s.builder().integers(sizes));
+    fail_shapes(s, "Reshape", x, s.builder().integers(sizes));
     return {};
   }
   if (open < sizes.size()) {

@@ -29,6 +29,19 @@ std::string file_of(const Tensor& tensor) {
   return range && range->file ? to_utf8(range->file->path()) : std::string();
 }
 
+Result<bool> same_bytes(const ByteSource& a, const ByteSource& b) {
+  if (a.size() != b.size()) return false;
+  constexpr std::uint64_t block = 1u << 20;
+  std::vector<std::byte> left(std::min(block, a.size())), right(left.size());
+  for (std::uint64_t at = 0; at < a.size(); at += block) {
+    const std::size_t count = static_cast<std::size_t>(std::min(block, a.size() - at));
+    MK_CHECK(a.read(at, std::span(left).first(count)));
+    MK_CHECK(b.read(at, std::span(right).first(count)));
+    if (!std::equal(left.begin(), left.begin() + static_cast<std::ptrdiff_t>(count), right.begin())) return false;
+  }
+  return true;
+}
+
 std::string listed(const std::vector<std::int64_t>& dims) { return fmt::format("[{}]", fmt::join(dims, ", ")); }
 
 }  // namespace
@@ -147,6 +160,22 @@ Status Weights::status() const {
   }
   if (!errors_.empty()) return tl::make_unexpected(errors_.front());
   return {};
+}
+
+Result<std::vector<std::pair<std::string, std::string>>> Weights::ties_that_differ() const {
+  std::vector<std::pair<std::string, std::string>> different;
+  for (const std::string& name : tied_) {
+    const std::string& original = originals_.at(name);
+    const Tensor* const a = find(name);
+    const Tensor* const b = find(original);
+    if (a == nullptr || b == nullptr || a == b || !is_float(a->type) || !is_float(b->type)) continue;
+    bool same = a->dims == b->dims;
+    if (same) {
+      MK_TRY(same, same_bytes(*cast(a->data, a->type, float_type_), *cast(b->data, b->type, float_type_)));
+    }
+    if (!same) different.emplace_back(name, original);
+  }
+  return different;
 }
 
 std::optional<Weights::Mismatch> Weights::first_mismatch() const {

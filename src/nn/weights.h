@@ -11,6 +11,7 @@
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -58,6 +59,9 @@ class Weights {
   const std::vector<std::string>& missing() const { return missing_; }
   std::vector<std::string> unused() const;  // of the checkpoint's tensors; sorted
   const std::vector<std::string>& tied() const { return tied_; }
+  // Tied names under which the checkpoint has other values than under the original's: what the model ignores.
+  // Reads both, up to the first difference.
+  Result<std::vector<std::pair<std::string, std::string>>> ties_that_differ() const;
   std::int64_t parameter_count() const { return parameter_count_; }
 
  private:

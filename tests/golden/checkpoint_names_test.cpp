@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "golden_case.h"
 #include "testing/testing.h"
+#include "testing/warnings.h"
 
 namespace mk::golden {
 namespace {
@@ -43,6 +44,22 @@ class NamesTest : public ::testing::Test {
     for (const auto& [key, value] : fields.items()) config[key] = value;
     folder_.write("config.json", config.dump());
     case_.folder = folder_.path();
+  }
+
+  // Adds a float32 tensor of zeros behind the others.
+  void append_zeros(const std::string& name, const std::vector<std::int64_t>& dims) {
+    ASSERT_OK_AND(const std::string bytes, read_text(folder_ / "model.safetensors"));
+    std::uint64_t size = 0;
+    std::memcpy(&size, bytes.data(), sizeof size);
+    ASSERT_OK_AND(Json header, parse_json(std::string_view(bytes).substr(8, size), "header"));
+    std::size_t count = sizeof(float);
+    for (const std::int64_t dim : dims) count *= static_cast<std::size_t>(dim);
+    const std::size_t begin = bytes.size() - 8 - size;
+    header[name] = {{"dtype", "F32"}, {"shape", dims}, {"data_offsets", {begin, begin + count}}};
+    const std::string text = header.dump();
+    const std::uint64_t length = text.size();
+    folder_.write("model.safetensors", std::string(reinterpret_cast<const char*>(&length), sizeof length) + text +
+                                           bytes.substr(8 + size) + std::string(count, '\0'));
   }
 
   void expect_results() {
@@ -127,6 +144,22 @@ TEST_F(NamesTest, AHeadThatIsNotInTheCheckpointIsAnError) {
   EXPECT_EQ(Path(error.where).filename(), "model.safetensors");
   EXPECT_EQ(error.hint,
             "The checkpoint has no head for text-classification; it can be exported for feature-extraction");
+}
+
+// transformers 4.57 ties after it has loaded: the embedding is what counts.
+TEST_F(NamesTest, ATiedHeadThatDiffersInTheFileIsTold) {
+  use("bert.fill-mask", same);
+  ASSERT_OK_AND(const Checkpoint before, Checkpoint::open(folder_.path()));
+  append_zeros("cls.predictions.decoder.weight", before.find("bert.embeddings.word_embeddings.weight")->dims);
+  expect_results();
+  EXPECT_TRUE(built_.unused.empty());
+  testing::Warnings warnings;
+  ASSERT_OK(build(case_, {.options = {.progress = &warnings}}));
+  ASSERT_EQ(warnings.messages.size(), 1u);
+  EXPECT_TRUE(
+      warnings.messages[0].starts_with("cls.predictions.decoder.weight differs from "
+                                       "bert.embeddings.word_embeddings.weight in the checkpoint"))
+      << warnings.messages[0];
 }
 
 TEST_F(NamesTest, UntiedHeadWithoutItsMatrixIsAnError) {
