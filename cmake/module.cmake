@@ -1,5 +1,5 @@
-# modelkit_module(name DEPENDS a b ...): one room of src/. Builds mk_<name> from its *.cpp (one folder deep), and <name>_test from its
-# *_test.cpp. The dependencies listed are the only rooms its sources may include.
+# modelkit_module(name DEPENDS a b ...): one module of src/. Builds mk_<name> from its *.cpp (one folder deep), and <name>_test from its
+# *_test.cpp. The dependencies listed are the only modules its sources may include.
 # *_posix.cpp and *_windows.cpp (and their tests) are built on those systems only.
 function(modelkit_module name)
   cmake_parse_arguments(arg "" "" "DEPENDS;LINK" ${ARGN})

@@ -58,7 +58,7 @@ TEST(Root, UnknownCommandsSuggestOnlyWhatIsNear) {
   EXPECT_EQ(swapped.exit_code, 2);
   EXPECT_EQ(swapped.out, "");
   EXPECT_EQ(swapped.err, "error: No such command 'syss'. Did you mean 'sys'?\n");
-  EXPECT_EQ(winml({"xylophone"}).err, "error: No such command 'xylophone'\n");
+  EXPECT_EQ(winml({"xylophone"}).err, "error: No such command 'xylophone'. `winml --help` lists the commands\n");
   EXPECT_EQ(winml({"--verison"}).err, "error: No such option '--verison'. Did you mean '--version'?\n");
 }
 

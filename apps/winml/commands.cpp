@@ -75,7 +75,7 @@ Result<Command> find_command(std::string_view name) {
                   row.hint.empty() ? "`winml --help` lists the commands" : std::string(row.hint));
   const auto near = nearest(name, names);
   return fail(ErrorCode::usage, fmt::format("No such command '{}'", name), {},
-              near ? fmt::format("Did you mean '{}'?", *near) : "");
+              near ? fmt::format("Did you mean '{}'?", *near) : "`winml --help` lists the commands");
 }
 
 void describe_common(CommonOptions& common, const Command& command, OptionTable& options) {

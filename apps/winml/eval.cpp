@@ -21,7 +21,7 @@ namespace mk::cli {
 namespace {
 
 constexpr std::string_view judged_task = "image-classification";
-constexpr std::int64_t export_batch = 16;  // pictures per run, of a checkpoint that is built for this run
+constexpr std::int64_t export_batch = 16;  // images per run, of a checkpoint that is built for this run
 
 Status check_task_is_judged(std::string_view task) {
   if (task == judged_task) return {};
@@ -112,10 +112,9 @@ class Machine {
 void warn_of_left_out(const ImageClassificationReport& r, Progress& progress) {
   if (r.without_label > 0)
     progress.warn(fmt::format("{} rows have no label that the model knows; they are left out", r.without_label));
-  if (r.without_picture > 0)
-    progress.warn(fmt::format("{} rows have no picture; they are left out", r.without_picture));
+  if (r.without_image > 0) progress.warn(fmt::format("{} rows have no image; they are left out", r.without_image));
   if (r.not_finite > 0)
-    progress.warn(fmt::format("the model gave NaN for {} pictures; they are judged wrong", r.not_finite));
+    progress.warn(fmt::format("the model gave NaN for {} images; they are judged wrong", r.not_finite));
 }
 
 Result<EvalReport> evaluate(const EvalOptions& o, const ResolvedModel& model, EvalReport report, Context& context) {
@@ -271,7 +270,7 @@ Command eval_command() {
                  "the model's. With --mode compare the answer is yes or no: exit 1 where outputs differ by more than "
                  "the tolerance.",
       .examples = {{"winml eval -m out --dataset digits/test.parquet --samples 0", "Accuracy on every row of a file"},
-                   {"winml eval -m model.onnx --model-id checkpoint --dataset pictures",
+                   {"winml eval -m model.onnx --model-id checkpoint --dataset images",
                     "Labels and sizes from a folder"},
                    {"winml eval -m new.onnx --mode compare --reference old.onnx", "Exit 1 unless they are alike"}},
       .formats = {"text", "json"},

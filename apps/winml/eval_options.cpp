@@ -90,7 +90,7 @@ void describe_eval(EvalOptions& o, OptionTable& options) {
   options
       .value(
           "--dataset", "PATH", o.dataset,
-          "A Parquet file, a folder of them, a folder of pictures by class, or the id of a data set in the Hub's cache")
+          "A Parquet file, a folder of them, a folder of images by class, or the id of a data set in the Hub's cache")
       .accepts(Accepts::file);
   options.value("--dataset-name", "NAME", o.dataset_name, "The configuration, where the folder holds several");
   options.value("--dataset-revision", "REVISION", o.dataset_revision, "Of an id: a branch, a tag or a commit")
@@ -143,9 +143,8 @@ Status check_combination(const EvalOptions& o) {
   for (const auto& [name, given] : comparing)
     if (given) return fail(ErrorCode::usage, fmt::format("{} is for comparing", name), {}, "Add --mode compare");
   if (!o.dataset)
-    return fail(
-        ErrorCode::usage, "No data set was given", {},
-        "Name a Parquet file or a folder of pictures with --dataset, or compare two models with --mode compare");
+    return fail(ErrorCode::usage, "No data set was given", {},
+                "Name a Parquet file or a folder of images with --dataset, or compare two models with --mode compare");
   return {};
 }
 

@@ -17,7 +17,7 @@ struct ColumnRow {
   std::string_view preset;
 };
 constexpr std::array schema_columns{
-    ColumnRow{"input_column", "The column of pictures", "image"},
+    ColumnRow{"input_column", "The column of images", "image"},
     ColumnRow{"label_column", "The column of labels: class ids, or names", "label"},
 };
 
@@ -38,7 +38,7 @@ Json subject_json(const EvalSubject& s) {
   return json;
 }
 
-// Timings as the Python tool's evaluator gives them: the whole loop, pictures decoded and prepared in it.
+// Timings as the Python tool's evaluator gives them: the whole loop, images decoded and prepared in it.
 Json metrics_json(const ImageClassificationReport& r) {
   const auto samples = static_cast<double>(r.samples);
   return {{"accuracy", r.accuracy},
@@ -66,7 +66,7 @@ Json json_of(const EvalSubject& subject, const DatasetEvaluation& e) {
   if (e.label_mapping_file) dataset["label_mapping_file"] = to_utf8(*e.label_mapping_file);
   json["dataset"] = dataset;
   json["batch_size"] = e.result.batch;
-  json["skipped"] = {{"without_label", e.result.without_label}, {"without_picture", e.result.without_picture}};
+  json["skipped"] = {{"without_label", e.result.without_label}, {"without_image", e.result.without_image}};
   json["not_finite"] = e.result.not_finite;
   json["metrics"] = metrics_json(e.result);
   return json;
@@ -105,7 +105,7 @@ std::string text_of(const EvalSubject& subject, const DatasetEvaluation& e, cons
   rows.push_back({"Dataset", fmt::format("{}, split {}", e.path, e.split)});
   std::string samples = fmt::format("{} of {} rows", r.samples, r.rows);
   if (r.without_label > 0) samples += fmt::format(", {} left out: no label of the model", r.without_label);
-  if (r.without_picture > 0) samples += fmt::format(", {} left out: no picture", r.without_picture);
+  if (r.without_image > 0) samples += fmt::format(", {} left out: no image", r.without_image);
   if (r.not_finite > 0) samples += fmt::format(", {} judged wrong: NaN scores", r.not_finite);
   rows.push_back({"Samples", samples});
   Rows figures{{"accuracy", metric(r.accuracy)}};

@@ -45,14 +45,14 @@ TEST_F(EvalTest, JsonHasTheFiguresAndGoesToAFileToo) {
   ASSERT_OK_AND(const Json expected, read_json(testing::repository("tests/data/eval/expected.json")));
   const std::string output = to_utf8(folder_ / "report.json");
   const std::vector<std::string> arguments{
-      "-m", data("free/model.onnx"), "--dataset", data("pictures"), "-o", output, "-f", "json"};
+      "-m", data("free/model.onnx"), "--dataset", data("images"), "-o", output, "-f", "json"};
   const auto outcome = eval(arguments);
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const Json report = parsed(outcome.out);
   EXPECT_DOUBLE_EQ(report["metrics"]["accuracy"], expected["accuracy"]);
   EXPECT_DOUBLE_EQ(report["metrics"]["top_5_accuracy"], expected["top_5"]);
   EXPECT_EQ(report["dataset"]["samples"], expected["samples"]);
-  EXPECT_EQ(report["skipped"], (Json{{"without_label", 0}, {"without_picture", 0}}));
+  EXPECT_EQ(report["skipped"], (Json{{"without_label", 0}, {"without_image", 0}}));
   for (const char* key : {"total_time_in_seconds", "samples_per_second", "latency_in_seconds"})
     EXPECT_GT(report["metrics"][key].get<double>(), 0) << key;
   ASSERT_OK_AND(const auto kept, read_text(folder_ / "report.json"));
@@ -65,7 +65,7 @@ TEST_F(EvalTest, JsonHasTheFiguresAndGoesToAFileToo) {
 
 TEST_F(EvalTest, AConfigCountsWhereNothingIsTyped) {
   const Path config = folder_.write(
-      "config.json", R"({"eval": {"dataset": {"path": ")" + data("pictures") + R"(", "split": "train", "samples": 2,
+      "config.json", R"({"eval": {"dataset": {"path": ")" + data("images") + R"(", "split": "train", "samples": 2,
                           "shuffle": false, "columns_mapping": {"label_column": "nothing"}}}})");
   const auto from_config = eval({"-m", data("free/model.onnx"), "-c", to_utf8(config)});
   EXPECT_EQ(from_config.exit_code, 2);
@@ -82,7 +82,7 @@ TEST_F(EvalTest, AnIdIsADataSetInTheHubsCache) {
   const Path repository = folder_ / "hub/datasets--ada--digits";
   std::filesystem::create_directories(repository / "snapshots" / commit);
   folder_.write("hub/datasets--ada--digits/refs/main", commit);
-  std::filesystem::copy(testing::repository("tests/data/eval/pictures"), repository / "snapshots" / commit,
+  std::filesystem::copy(testing::repository("tests/data/eval/images"), repository / "snapshots" / commit,
                         std::filesystem::copy_options::recursive);
   const auto found = eval({"-m", data("free/model.onnx"), "--dataset", "ada/digits", "-f", "json"});
   ASSERT_EQ(found.exit_code, 0) << found.err;
@@ -150,20 +150,20 @@ TEST_F(EvalTest, SaysWhatIsMissing) {
   EXPECT_NE(error_of({"-m", model, "--dataset", "x", "--reference", model}).find("--mode compare"), std::string::npos);
   EXPECT_NE(error_of({"-m", model, "--dataset", "/nowhere"}).find("no such data set"), std::string::npos);
   EXPECT_NE(error_of({"-m", model, "--dataset", "a/b.parquet"}).find("no such data set"), std::string::npos);
-  EXPECT_NE(error_of({"-m", model, "--dataset", data("pictures"), "--split", "dev"}).find("no split dev"),
+  EXPECT_NE(error_of({"-m", model, "--dataset", data("images"), "--split", "dev"}).find("no split dev"),
             std::string::npos);
-  EXPECT_NE(error_of({"-m", model, "--dataset", data("pictures"), "--column", "picture=x"}).find("unknown column"),
+  EXPECT_NE(error_of({"-m", model, "--dataset", data("images"), "--column", "image=x"}).find("unknown column"),
             std::string::npos);
   const std::string bare = to_utf8(folder_ / "bare/model.onnx");
   std::filesystem::create_directories(folder_ / "bare");
   std::filesystem::copy_file(path_from_utf8(model), path_from_utf8(bare));
-  EXPECT_NE(error_of({"-m", bare, "--dataset", data("pictures")}).find("--model-id"), std::string::npos);
-  EXPECT_EQ(eval({"-m", bare, "--model-id", data("free"), "--dataset", data("pictures")}).exit_code, 0);
+  EXPECT_NE(error_of({"-m", bare, "--dataset", data("images")}).find("--model-id"), std::string::npos);
+  EXPECT_EQ(eval({"-m", bare, "--model-id", data("free"), "--dataset", data("images")}).exit_code, 0);
 }
 
 TEST_F(EvalTest, OtherTasksGetTheListOfWhatIsJudged) {
   const auto outcome =
-      eval({"-m", data("free/model.onnx"), "--dataset", data("pictures"), "--task", "audio-classification"});
+      eval({"-m", data("free/model.onnx"), "--dataset", data("images"), "--task", "audio-classification"});
   EXPECT_EQ(outcome.exit_code, 3);
   EXPECT_NE(outcome.err.find("Supported: image-classification"), std::string::npos) << outcome.err;
   EXPECT_NE(outcome.err.find("--mode compare"), std::string::npos);

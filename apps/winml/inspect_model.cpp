@@ -73,7 +73,7 @@ Json first_field(const Json& json, std::initializer_list<const char*> names) {
   return nullptr;
 }
 
-// The size of square pictures that the inputs have, where the config does not say one.
+// The size of square images that the inputs have, where the config does not say one.
 Json planned_image_size(const std::optional<ExportPlan>& plan) {
   if (!plan || plan->inputs.empty()) return nullptr;
   const Shape& shape = plan->inputs.front().shape;
@@ -107,14 +107,14 @@ std::shared_ptr<const Json> io_config(const Json& config, const std::optional<Ex
 }
 
 // What a build into the cache left there: by its newest manifest, else by the files' names.
-void find_cache(ModelFacts& facts) {
+void find_cache(const ModelRef& model, ModelFacts& facts) {
   constexpr std::array<std::pair<const char*, const char*>, 4> stages{{{"export", "export.onnx"},
                                                                        {"optimize", "optimized.onnx"},
                                                                        {"quantize", "quantized.onnx"},
                                                                        {"compile", "compiled.onnx"}}};
   for (const auto& [stage, file] : stages) facts.cache.push_back({.stage = stage});
   facts.cache_folder = cache_root();
-  const Path folder = artifact_folder(facts.model_id);
+  const Path folder = artifact_folder(model);
   const auto names = list_folder(folder);
   if (!names) return;
   facts.cache_folder = folder;
@@ -214,7 +214,7 @@ Result<ModelFacts> inspect_model(const InspectRequest& request, Progress& progre
   facts.io_config = io_config(config.json(), facts.plan);
   if (request.resolved) {
     find_processors(folder, facts, progress);
-    find_cache(facts);
+    find_cache(request.resolved->ref, facts);
     MK_TRY(facts.weights, find_weights(folder, request.list_tensors));
   }
   default_processors(facts);

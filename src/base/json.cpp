@@ -31,6 +31,10 @@ std::string escaped(std::string_view key) {
 std::string shown(const Json& value) {
   if (value.is_object()) return "an object";
   if (value.is_array()) return "an array of " + std::to_string(value.size());
+  if (value.is_number_float() && !std::isfinite(value.get<double>())) {
+    const double number = value.get<double>();
+    return std::isnan(number) ? "NaN" : number > 0 ? "Infinity" : "-Infinity";
+  }
   std::string text = dump_json(value, -1);
   constexpr std::size_t longest = 60;
   if (text.size() > longest) text = text.substr(0, longest) + "...";

@@ -205,5 +205,12 @@ TEST(Spelling, FindsTheNearestWord) {
   EXPECT_EQ(nearest("", commands), std::nullopt);
 }
 
+TEST(JsonView, MessagesShowWhatJsonCannotPrint) {
+  for (const char* number : {"NaN", "Infinity", "-Infinity"}) {
+    const Json json = *parse_json(number, "c.json");
+    EXPECT_EQ(JsonView(json, "c.json").string().error().message, std::string("expected a string, got ") + number);
+  }
+}
+
 }  // namespace
 }  // namespace mk

@@ -92,8 +92,8 @@ struct CheckpointReaders {
     const JsonView view(json, to_utf8(index));
     if (!view.is_object()) return tl::make_unexpected(view.expected("an object"));
     const JsonView map = view.at("weight_map");
-    if (!map.is_object() || map.size() == 0)
-      return tl::make_unexpected(map.expected("an object of shard names by tensor"));
+    if (!map.is_object()) return tl::make_unexpected(map.expected("an object of shard names by tensor"));
+    if (map.size() == 0) return tl::make_unexpected(map.error("the index names no tensor", "Download it again"));
     std::map<std::string, std::string, std::less<>> shard_of;
     std::set<std::string> shards;
     for (const auto& [name, shard] : map.json().items()) {

@@ -41,6 +41,14 @@ constexpr TypeName type_names[] = {
     {"F4", DataType::float4e2m1},
 };
 
+constexpr std::string_view get_it_again = "Download or copy it again, or save it anew with the safetensors library";
+
+std::string known_types() {
+  std::string list = "Known are";
+  for (const TypeName& type : type_names) list.append(list.ends_with("are") ? " " : ", ").append(type.name);
+  return list;
+}
+
 // Where in the header's JSON the reader is.
 enum class Place { start, names, tensor, dtype, shape, offsets, metadata, finished };
 
@@ -75,7 +83,7 @@ class HeaderReader {
       const auto* found = std::find_if(std::begin(type_names), std::end(type_names),
                                        [&](const TypeName& candidate) { return candidate.name == value; });
       if (found == std::end(type_names))
-        return reject(fmt::format("has the unknown dtype {}", value), ErrorCode::unsupported);
+        return reject(fmt::format("has the unknown dtype {}", value), ErrorCode::unsupported, known_types());
       entry_.type = found->type;
       return go_to(Place::tensor);
     }
@@ -186,12 +194,12 @@ class HeaderReader {
     }
   }
 
-  bool reject(std::string what, ErrorCode code = ErrorCode::malformed) {
-    error_ = Error{code, fmt::format("tensor '{}' {}", entry_.name, what), where_, {}};
+  bool reject(std::string what, ErrorCode code = ErrorCode::malformed, std::string hint = std::string(get_it_again)) {
+    error_ = Error{code, fmt::format("tensor '{}' {}", entry_.name, what), where_, std::move(hint)};
     return false;
   }
   bool fail_header(std::string message) {
-    error_ = Error{ErrorCode::malformed, std::move(message), where_, {}};
+    error_ = Error{ErrorCode::malformed, std::move(message), where_, std::string(get_it_again)};
     return false;
   }
 
@@ -221,7 +229,9 @@ std::optional<std::uint64_t> bytes_of(const SafetensorsEntry& entry) {
 }
 
 Status check_layout(const SafetensorsHeader& header, std::uint64_t data_size, const std::string& where) {
-  const auto malformed = [&](std::string message) { return fail(ErrorCode::malformed, std::move(message), where); };
+  const auto malformed = [&](std::string message) {
+    return fail(ErrorCode::malformed, std::move(message), where, std::string(get_it_again));
+  };
   const auto& entries = header.entries;
   const auto twice =
       std::adjacent_find(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return a.name == b.name; });
@@ -251,7 +261,7 @@ Status check_layout(const SafetensorsHeader& header, std::uint64_t data_size, co
     return fail(
         ErrorCode::malformed,
         fmt::format("the file is cut off: its tensors need {} bytes of data, {} are there", position, data_size), where,
-        "Download or copy it again");
+        std::string(get_it_again));
   if (position < data_size) return malformed(fmt::format("{} bytes follow the last tensor", data_size - position));
   return {};
 }
@@ -263,11 +273,11 @@ Result<SafetensorsHeader> parse_safetensors_header(std::string_view json, std::u
   SafetensorsHeader header;
   if (json.empty() || json.front() != '{')
     return fail(ErrorCode::malformed, "the header does not begin with '{' at byte 8; this is no safetensors file",
-                where);
+                where, std::string(get_it_again));
   HeaderReader reader(header, where);
   if (!nlohmann::json::sax_parse(json.begin(), json.end(), &reader))
-    return tl::make_unexpected(
-        reader.error().value_or(Error{ErrorCode::malformed, "the header is no valid JSON", where, {}}));
+    return tl::make_unexpected(reader.error().value_or(
+        Error{ErrorCode::malformed, "the header is no valid JSON", where, std::string(get_it_again)}));
   std::sort(header.entries.begin(), header.entries.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
   MK_CHECK(check_layout(header, data_size, where));
   return header;
@@ -277,7 +287,7 @@ Result<SafetensorsHeader> read_safetensors_header(const File& file) {
   const std::string where = to_utf8(file.path());
   if (file.size() < 8)
     return fail(ErrorCode::malformed, fmt::format("a safetensors file has at least 8 bytes, this one {}", file.size()),
-                where);
+                where, std::string(get_it_again));
   std::array<std::byte, 8> length_bytes;
   MK_CHECK(file.read(0, length_bytes));
   std::uint64_t length = 0;

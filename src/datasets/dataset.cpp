@@ -9,7 +9,7 @@
 namespace mk {
 namespace {
 
-constexpr std::uint64_t max_picture_file = std::uint64_t{1} << 30;
+constexpr std::uint64_t max_image_file = std::uint64_t{1} << 30;
 
 bool is_there(const Path& path) {
   std::error_code ignored;
@@ -18,8 +18,8 @@ bool is_there(const Path& path) {
 
 Result<Cell::Bytes> read_bytes(const Path& path) {
   MK_TRY(const auto file, File::open(path));
-  if (file->size() > max_picture_file)
-    return fail(ErrorCode::malformed, "the file is larger than 1 GiB, too much for a picture", to_utf8(path));
+  if (file->size() > max_image_file)
+    return fail(ErrorCode::malformed, "the file is larger than 1 GiB, too much for an image", to_utf8(path));
   Cell::Bytes bytes(static_cast<std::size_t>(file->size()));
   MK_CHECK(file->read(0, bytes));
   return bytes;
@@ -31,19 +31,19 @@ Result<std::unique_ptr<Dataset>> open_dataset(const DatasetOptions& options) {
   const std::string where = to_utf8(options.path);
   if (!is_there(options.path))
     return fail(ErrorCode::not_found, "no such data set", where,
-                "name a Parquet file, a folder of Parquet files, or a folder of pictures");
+                "name a Parquet file, a folder of Parquet files, or a folder of images");
   if (has_extension(options.path, ".parquet")) return open_parquet_dataset({options.path.filename()}, options);
   std::error_code error;
   if (!std::filesystem::is_directory(options.path, error))
     return fail(ErrorCode::usage, "not a data set that can be read", where,
-                "name a Parquet file, a folder of Parquet files, or a folder of pictures");
+                "name a Parquet file, a folder of Parquet files, or a folder of images");
   if (is_there(options.path / "dataset_dict.json") || is_there(options.path / "state.json"))
     return fail(ErrorCode::usage, "an Arrow data set of save_to_disk, which is not read", where,
                 "write it with dataset.to_parquet");
   MK_TRY(const auto files, list_data_files(options.path));
   if (!files.parquet.empty()) return open_parquet_dataset(files.parquet, options);
-  if (!files.pictures.empty()) return open_picture_folder(files.pictures, options);
-  return fail(ErrorCode::usage, "no data files: neither Parquet files nor pictures", where);
+  if (!files.images.empty()) return open_image_folder(files.images, options);
+  return fail(ErrorCode::usage, "no data files: neither Parquet files nor images", where);
 }
 
 bool has_extension(const Path& path, std::string_view extension) {
@@ -64,13 +64,13 @@ Result<DataFiles> list_data_files(const Path& folder) {
     }
     if (!entry->is_regular_file(ignored)) continue;
     if (has_extension(path, ".parquet")) files.parquet.push_back(path.lexically_relative(folder));
-    for (const std::string_view extension : picture_extensions)
-      if (has_extension(path, extension)) files.pictures.push_back(path.lexically_relative(folder));
+    for (const std::string_view extension : image_extensions)
+      if (has_extension(path, extension)) files.images.push_back(path.lexically_relative(folder));
   }
   if (error) return fail(ErrorCode::failed, "cannot list the folder: " + error.message(), to_utf8(folder));
   const auto by_text = [](const Path& a, const Path& b) { return to_utf8(a) < to_utf8(b); };
   std::sort(files.parquet.begin(), files.parquet.end(), by_text);
-  std::sort(files.pictures.begin(), files.pictures.end(), by_text);
+  std::sort(files.images.begin(), files.images.end(), by_text);
   return files;
 }
 
@@ -88,13 +88,13 @@ Result<std::optional<Cell::Bytes>> picture_bytes(const Cell& cell, const Dataset
     if (const auto* name = path->get<std::string>()) {
       const Path relative = path_from_utf8(*name);
       if (!stays_inside(relative))
-        return fail(ErrorCode::malformed, "the picture's path leads out of the data set: " + *name, std::string(where));
+        return fail(ErrorCode::malformed, "the image's path leads out of the data set: " + *name, std::string(where));
       return read_bytes(dataset.folder() / relative);
     }
   const bool empty_struct = cell.get<Cell::Struct>() != nullptr && (bytes == nullptr || bytes->is_null()) &&
                             (path == nullptr || path->is_null());
   if (empty_struct) return std::nullopt;
-  return fail(ErrorCode::malformed, "expected a picture (bytes, or a path), got " + std::string(cell.kind()),
+  return fail(ErrorCode::malformed, "expected an image (bytes, or a path), got " + std::string(cell.kind()),
               std::string(where));
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 // Data sets on disk: a Parquet file, a folder of Parquet files named by split (as in the Hub's repositories, with data/
-// or a folder per configuration), or a folder of pictures (a folder per class, optionally below a folder per split, or
+// or a folder per configuration), or a folder of images (a folder per class, optionally below a folder per split, or
 // with a metadata.jsonl). Rows are read forwards and on demand: memory does not grow with the data set.
 
 #include <cstdint>
@@ -62,7 +62,7 @@ struct DatasetOptions {
 // not_found where there is no such path, usage where it holds no data set, or several and none was chosen.
 Result<std::unique_ptr<Dataset>> open_dataset(const DatasetOptions& options);
 
-// A picture's bytes, from a cell as the Hub's data sets have them: {bytes, path}, or bytes alone, or a path. A path is
+// An image's bytes, from a cell as the Hub's data sets have them: {bytes, path}, or bytes alone, or a path. A path is
 // read below the data set's folder. Nothing for a null cell; malformed for another kind of cell.
 Result<std::optional<Cell::Bytes>> picture_bytes(const Cell& cell, const Dataset& dataset, std::string_view where);
 

@@ -51,7 +51,7 @@ Json json_of(const Cell& value) {
   return nullptr;
 }
 
-// Pictures in the expected rows stand as a hash; put the same in ours.
+// Images in the expected rows stand as a hash; put the same in ours.
 void expect_equal(const Json& expected, const Cell& value, const std::string& where) {
   if (expected.is_object() && expected.contains("png_sha256")) {
     const auto* bytes = value.get<Cell::Bytes>();
@@ -122,7 +122,7 @@ void run_parquet(const Json& item) {
       }
 }
 
-void run_pictures(const Json& item) {
+void run_images(const Json& item) {
   ASSERT_OK_AND(const auto dataset, open_dataset(options_of(item)));
   ASSERT_OK_AND(const auto rows, read_all(*dataset, dataset->columns()));
   ASSERT_EQ(rows.size(), item["rows"].size());
@@ -152,7 +152,7 @@ TEST(Dataset, ReadsWhatTheReferenceReads) {
     if (kind == "parquet" || kind == "repository") {
       run_parquet(item);
     } else if (kind == "imagefolder") {
-      run_pictures(item);
+      run_images(item);
     } else {
       continue;
     }
@@ -174,7 +174,7 @@ TEST(Dataset, NamesWhatIsWrong) {
   EXPECT_NE(error_of("truncated").find("no Parquet footer"), std::string::npos) << error_of("truncated");
   EXPECT_EQ(error_of("lfs_pointer"), "a Git LFS pointer, not the file");
   EXPECT_EQ(error_of("hub_repo_missing_split"), "no split test; there are train, validation");
-  EXPECT_EQ(error_of("not_a_data_set"), "no data files: neither Parquet files nor pictures");
+  EXPECT_EQ(error_of("not_a_data_set"), "no data files: neither Parquet files nor images");
   const auto missing = open_dataset({"/nowhere", {}, {}});
   ASSERT_FALSE(missing.has_value());
   EXPECT_EQ(missing.error().code, ErrorCode::not_found);
@@ -195,7 +195,7 @@ TEST(Dataset, ReadsChosenRowsOfChosenColumns) {
   EXPECT_FALSE(*reader->next(row));
 }
 
-TEST(Dataset, PicturesMayBePaths) {
+TEST(Dataset, ImagesMayBePaths) {
   ASSERT_OK_AND(const auto dataset,
                 open_dataset({testing::repository("tests/data/datasets/parquet/image_by_path.parquet"), {}, {}}));
   ASSERT_OK_AND(const auto rows, read_all(*dataset, {"image"}));

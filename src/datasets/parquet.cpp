@@ -11,6 +11,8 @@
 namespace mk {
 namespace {
 
+constexpr std::string_view read_elsewhere = "Is it whole? Download it again, or write it anew with pyarrow";
+
 struct Buffer {
   MkbBuffer raw{};
   Buffer() = default;
@@ -153,10 +155,11 @@ Result<ParquetFile> ParquetFile::open(const Path& path) {
   MkbParquet* raw = nullptr;
   Buffer error, row;
   if (mkb_parquet_open(name_bytes.data(), name_bytes.size(), &raw, &error.raw) != 0)
-    return fail(ErrorCode::malformed, error.text(), name);
+    return fail(ErrorCode::malformed, error.text(), name, std::string(read_elsewhere));
   parquet.file_.reset(raw);
   parquet.row_count_ = mkb_parquet_row_count(raw);
-  if (mkb_parquet_describe(raw, &row.raw, &error.raw) != 0) return fail(ErrorCode::malformed, error.text(), name);
+  if (mkb_parquet_describe(raw, &row.raw, &error.raw) != 0)
+    return fail(ErrorCode::malformed, error.text(), name, std::string(read_elsewhere));
   const Cell about = Decoder(row.raw).value();
   if (const Cell* columns = about.field("columns"); columns != nullptr && columns->get<Cell::List>() != nullptr)
     for (const Cell& column : *columns->get<Cell::List>()) parquet.columns_.push_back(*column.get<std::string>());
@@ -174,7 +177,7 @@ Result<ParquetCursor> ParquetFile::read(std::span<const std::uint32_t> columns, 
   Buffer error;
   if (mkb_parquet_cursor(file_.get(), columns.data(), columns.size(), cursor.rows_.data(), cursor.rows_.size(), &raw,
                          &error.raw) != 0)
-    return fail(ErrorCode::malformed, error.text(), to_utf8(path_));
+    return fail(ErrorCode::malformed, error.text(), to_utf8(path_), std::string(read_elsewhere));
   cursor.cursor_.reset(raw);
   return cursor;
 }
@@ -184,9 +187,10 @@ Result<bool> ParquetCursor::next(std::vector<Cell>& row) {
   const int found = mkb_cursor_next(cursor_.get(), &buffer.raw, &error.raw);
   if (found == 0) return false;
   const auto where = [&] { return to_utf8(path_) + ", row " + std::to_string(rows_[position_]); };
-  if (found < 0) return fail(ErrorCode::malformed, error.text(), where());
+  if (found < 0) return fail(ErrorCode::malformed, error.text(), where(), std::string(read_elsewhere));
   Decoder decoder(buffer.raw);
-  if (!decoder.row(row)) return fail(ErrorCode::malformed, "the row nests too deep", where());
+  if (!decoder.row(row))
+    return fail(ErrorCode::malformed, "the row nests too deep", where(), std::string(read_elsewhere));
   ++position_;
   return true;
 }

@@ -1,9 +1,9 @@
 #pragma once
-// Accuracy of an image classifier on a data set of pictures and labels.
+// Accuracy of an image classifier on a data set of images and labels.
 //
 // Rows are those that numpy's Generator(PCG64(seed)).permutation chooses first (or the first ones, unshuffled), so that
-// figures compare with the Python tool's; they are read in the data set's order. Rows without a picture and rows whose
-// label the model does not know are left out and counted. A picture that cannot be read ends the run: the error names
+// figures compare with the Python tool's; they are read in the data set's order. Rows without an image and rows whose
+// label the model does not know are left out and counted. An image that cannot be read ends the run: the error names
 // its row.
 
 #include <cstdint>
@@ -35,20 +35,20 @@ struct ImageClassificationOptions {
 };
 
 struct ImageClassificationReport {
-  std::uint64_t rows = 0;             // of the split
-  std::uint64_t samples = 0;          // judged
-  std::uint64_t without_label = 0;    // left out: no label, or one that the model does not have
-  std::uint64_t without_picture = 0;  // left out
-  std::uint64_t not_finite = 0;       // judged wrong: the model gave NaN for the right class
-  std::int64_t batch = 1;             // pictures per run
-  std::int64_t classes = 0;           // that the model tells apart
-  double accuracy = 0;                // share whose best class is the right one
-  std::optional<double> top_5;        // share whose right class is among the best five; of more than five classes
-  double total_seconds = 0;           // decoding, preprocessing and inference
+  std::uint64_t rows = 0;           // of the split
+  std::uint64_t samples = 0;        // judged
+  std::uint64_t without_label = 0;  // left out: no label, or one that the model does not have
+  std::uint64_t without_image = 0;  // left out
+  std::uint64_t not_finite = 0;     // judged wrong: the model gave NaN for the right class
+  std::int64_t batch = 1;           // images per run
+  std::int64_t classes = 0;         // that the model tells apart
+  double accuracy = 0;              // share whose best class is the right one
+  std::optional<double> top_5;      // share whose right class is among the best five; of more than five classes
+  double total_seconds = 0;         // decoding, preprocessing and inference
 };
 
-// usage: columns that are not there, a label that cannot be mapped, nothing left to judge. malformed: a broken picture.
-// unsupported: a graph that is no image classifier (one picture input, a score for each class).
+// usage: columns that are not there, a label that cannot be mapped, nothing left to judge. malformed: a broken image.
+// unsupported: a graph that is no image classifier (one image input, a score for each class).
 Result<ImageClassificationReport> evaluate_image_classification(const Session& session, const ImageProcessor& processor,
                                                                 const ModelLabels& labels, const Dataset& dataset,
                                                                 const ImageClassificationOptions& options,

@@ -60,24 +60,24 @@ TEST_F(ImageClassification, CountsAsNumpyDoes) {
   ASSERT_OK_AND(const Json expected, read_json(data("expected.json")));
   for (const char* model : {"free", "fixed", "half"}) {
     SCOPED_TRACE(model);
-    ASSERT_OK_AND(const auto report, evaluate(model, {data("pictures"), {}, {}}));
+    ASSERT_OK_AND(const auto report, evaluate(model, {data("images"), {}, {}}));
     EXPECT_EQ(report.samples, expected["samples"]);
     EXPECT_DOUBLE_EQ(report.accuracy, expected["accuracy"]);
     ASSERT_TRUE(report.top_5.has_value());
     EXPECT_DOUBLE_EQ(*report.top_5, expected["top_5"]);
     EXPECT_EQ(report.classes, 7);
-    EXPECT_EQ(report.without_label + report.without_picture + report.not_finite, 0U);
+    EXPECT_EQ(report.without_label + report.without_image + report.not_finite, 0U);
     EXPECT_GT(report.total_seconds, 0);
   }
 }
 
 TEST_F(ImageClassification, TakesTheSplitAndTheSamplesAskedFor) {
-  ASSERT_OK_AND(const auto train, evaluate("free", {data("pictures"), {}, "train"}));
+  ASSERT_OK_AND(const auto train, evaluate("free", {data("images"), {}, "train"}));
   EXPECT_EQ(train.samples, 3U);
   EXPECT_EQ(train.accuracy, 1.0);
   ImageClassificationOptions options;
   options.rows = {2, false, 42};
-  ASSERT_OK_AND(const auto two, evaluate("free", {data("pictures"), {}, {}}, options));
+  ASSERT_OK_AND(const auto two, evaluate("free", {data("images"), {}, {}}, options));
   EXPECT_EQ(two.samples, 2U);
   EXPECT_EQ(two.rows, 7U);
 }
@@ -85,18 +85,18 @@ TEST_F(ImageClassification, TakesTheSplitAndTheSamplesAskedFor) {
 TEST_F(ImageClassification, MapsLabelsAsTold) {
   ImageClassificationOptions options;
   options.label_mapping = LabelMapping{{"RED", 1}, {"green", 0}, {"blue", 99}};
-  ASSERT_OK_AND(const auto report, evaluate("free", {data("pictures"), {}, "train"}, options));
+  ASSERT_OK_AND(const auto report, evaluate("free", {data("images"), {}, "train"}, options));
   EXPECT_EQ(report.without_label, 1U);
   EXPECT_EQ(report.accuracy, 0.0);
   options.label_mapping = LabelMapping{{"red", 99}, {"green", 98}, {"blue", 99}};
-  const auto nothing = evaluate("free", {data("pictures"), {}, "train"}, options);
+  const auto nothing = evaluate("free", {data("images"), {}, "train"}, options);
   ASSERT_FALSE(nothing.has_value());
   EXPECT_NE(nothing.error().message.find("no overlap"), std::string::npos);
 }
 
-TEST_F(ImageClassification, NamesABrokenPicture) {
+TEST_F(ImageClassification, NamesABrokenImage) {
   const testing::TemporaryFolder folder;
-  std::filesystem::copy(data("pictures/train"), folder / "set", std::filesystem::copy_options::recursive);
+  std::filesystem::copy(data("images/train"), folder / "set", std::filesystem::copy_options::recursive);
   folder.write("set/green/bad.png", "\x89PNG\r\n\x1a\nnothing");
   const auto report = evaluate("free", {folder / "set", {}, {}});
   ASSERT_FALSE(report.has_value());
@@ -107,20 +107,20 @@ TEST_F(ImageClassification, NamesABrokenPicture) {
 TEST_F(ImageClassification, NamesWhatIsMissing) {
   ImageClassificationOptions options;
   options.label_column = "class";
-  const auto report = evaluate("free", {data("pictures"), {}, {}}, options);
+  const auto report = evaluate("free", {data("images"), {}, {}}, options);
   ASSERT_FALSE(report.has_value());
   EXPECT_EQ(report.error().message, "missing column(s) label_column='class'; the data set has image, label");
 }
 
-TEST_F(ImageClassification, LeavesOutRowsWithoutPictureOrLabel) {
-  // Row 3 has no picture, row 4 the label -1, row 5 none.
+TEST_F(ImageClassification, LeavesOutRowsWithoutImageOrLabel) {
+  // Row 3 has no image, row 4 the label -1, row 5 none.
   const Path file = testing::repository("tests/data/datasets/parquet/image_classification.parquet");
   ImageClassificationOptions options;
   options.label_mapping = LabelMapping{{"cat", 0}, {"dog", 1}, {"größe 日本", 2}};
   options.rows = {4, false, 42};
   ASSERT_OK_AND(const auto report, evaluate("free", {file, {}, {}}, options));
   EXPECT_EQ(report.samples, 3U);
-  EXPECT_EQ(report.without_picture, 1U);
+  EXPECT_EQ(report.without_image, 1U);
   options.rows = {7, false, 42};
   const auto minus_one = evaluate("free", {file, {}, {}}, options);
   ASSERT_FALSE(minus_one.has_value());
@@ -131,7 +131,7 @@ TEST_F(ImageClassification, RefusesASizeThatDoesNotFit) {
   const Json json = *parse_json(R"({"size": {"height": 8, "width": 8}})", "preprocessor_config.json");
   ASSERT_OK_AND(const auto processor, ImageProcessor::parse(JsonView(json, "preprocessor_config.json"), "vit"));
   ASSERT_OK_AND(const auto session, Session::open(runtime_, data("free/model.onnx")));
-  ASSERT_OK_AND(const auto dataset, open_dataset({data("pictures"), {}, {}}));
+  ASSERT_OK_AND(const auto dataset, open_dataset({data("images"), {}, {}}));
   const auto report = evaluate_image_classification(session, processor, {}, *dataset, {}, silent_progress());
   ASSERT_FALSE(report.has_value());
   EXPECT_NE(report.error().message.find("4 x 4"), std::string::npos);

@@ -22,17 +22,29 @@ std::string tag_of(const Node& node) {
   return tag ? *tag : std::string();
 }
 
-// How the nodes' tags relate to the modules: on the root, or below it; on a plain layer's parent, or on their own
-// module.
+// How the nodes' tags relate to the modules: on the root, or below it; on their own module, or (nodes of a torch.nn
+// layer, which has no tag) on the nearest one above.
 struct TagCounts {
   std::map<std::string, std::size_t> per_tag;
   std::size_t total = 0;
   std::size_t tagged = 0;
   std::size_t root = 0;
+  std::size_t direct = 0;
 };
+
+// "/vit/encoder/layer.0/output/dense/MatMul" is of the module "vit.encoder.layer.0.output.dense".
+std::string module_path(const Node& node) {
+  std::string path = node.name.substr(0, node.name.rfind('/'));
+  if (path.starts_with('/')) path.erase(0, 1);
+  std::ranges::replace(path, '/', '.');
+  return path;
+}
 
 TagCounts count_tags(const ExportedGraph& exported) {
   TagCounts counts;
+  std::set<std::string_view> tagged_paths;
+  for (const ModuleRecord& module : exported.built.modules)
+    if (!module.plain || module.path.empty()) tagged_paths.insert(module.path);
   const std::string root = exported.built.modules.empty() ? "" : exported.built.modules.front().tag;
   for_each_node(*exported.built.model->graph, [&](const Node& node) {
     ++counts.total;
@@ -41,6 +53,7 @@ TagCounts count_tags(const ExportedGraph& exported) {
     ++counts.tagged;
     ++counts.per_tag[tag];
     if (tag == root) ++counts.root;
+    if (tagged_paths.contains(module_path(node))) ++counts.direct;
   });
   return counts;
 }
@@ -242,8 +255,8 @@ Json metadata_report(const ExportedGraph& exported, const ReportFacts& facts) {
        {{"root_nodes", counts.root},
         {"scoped_nodes", counts.tagged - counts.root},
         {"unique_scopes", counts.per_tag.size()},
-        {"direct_matches", counts.tagged},
-        {"parent_matches", 0},
+        {"direct_matches", counts.direct},
+        {"parent_matches", counts.tagged - counts.direct},
         {"operation_matches", 0},
         {"root_fallbacks", 0}}},
       {"coverage",

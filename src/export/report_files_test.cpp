@@ -1,5 +1,7 @@
 #include "export/report_files.h"
 
+#include <set>
+
 #include "base/json.h"
 #include "base/progress.h"
 #include "testing/testing.h"
@@ -43,6 +45,22 @@ TEST_F(ReportFiles, EveryNodeHasATag) {
   for (const auto& node : report["nodes"].items()) EXPECT_EQ(std::string(node.value()).substr(0, 1), "/") << node.key();
   EXPECT_EQ(report["outputs"]["onnx_model"]["size_mb"], 2.0);
   EXPECT_EQ(report["tracing"]["inputs"]["pixel_values"]["dtype"], "torch.float32");
+}
+
+// The torch.nn layers of transformers' ViT, by their names there: their nodes have the tag of what holds them.
+TEST_F(ReportFiles, CountsNodesOfPlainLayersApart) {
+  const std::set<std::string> layers{"query",           "key",       "value",      "dense",     "layernorm_before",
+                                     "layernorm_after", "layernorm", "projection", "classifier"};
+  const Json report = metadata_report(exported, facts);
+  std::size_t in_layers = 0;
+  for (const auto& node : report["nodes"].items()) {
+    const std::string path = node.key().substr(0, node.key().rfind('/'));
+    in_layers += layers.contains(path.substr(path.rfind('/') + 1)) ? 1 : 0;
+  }
+  const Json& statistics = report["report"]["steps"]["node_tagging"]["statistics"];
+  EXPECT_GT(in_layers, 20u);
+  EXPECT_EQ(statistics["parent_matches"], in_layers);
+  EXPECT_EQ(statistics["direct_matches"], report["nodes"].size() - in_layers);
 }
 
 TEST_F(ReportFiles, MarkdownEscapesAndHasItsSections) {

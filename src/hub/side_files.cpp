@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view side_files[] = {
     "config.json",
     "generation_config.json",
-    // Pictures, sound, and both with text.
+    // Images, sound, and both with text.
     "preprocessor_config.json",
     "processor_config.json",
     "video_preprocessor_config.json",

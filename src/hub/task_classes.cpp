@@ -110,7 +110,7 @@ constexpr HeadRow head_rows[] = {
 constexpr std::string_view sound_families[] = {"Wav2Vec2", "Hubert", "WavLM", "UniSpeech", "Data2VecAudio", "SEW"};
 
 // Types whose main input is pixel_values, as transformers' main_input_name has it.
-constexpr std::string_view picture_types[] = {
+constexpr std::string_view image_types[] = {
     "altclip_vision_model",
     "beit",
     "bit",
@@ -190,12 +190,12 @@ constexpr std::string_view picture_types[] = {
     "yolos",
     "zoedepth",
 };
-static_assert(std::is_sorted(std::begin(picture_types), std::end(picture_types)));
+static_assert(std::is_sorted(std::begin(image_types), std::end(image_types)));
 
 }  // namespace
 
-bool takes_pictures(std::string_view model_type) {
-  return std::binary_search(std::begin(picture_types), std::end(picture_types), model_type);
+bool takes_images(std::string_view model_type) {
+  return std::binary_search(std::begin(image_types), std::end(image_types), model_type);
 }
 
 std::string task_of_class(std::string_view class_name, std::string_view model_type) {
@@ -211,7 +211,7 @@ std::string task_of_class(std::string_view class_name, std::string_view model_ty
   const bool is_sound = std::any_of(std::begin(sound_families), std::end(sound_families),
                                     [&](std::string_view family) { return class_name.starts_with(family); });
   if (is_sound && row->task == "text-classification") return "audio-classification";
-  if (row->task == "feature-extraction" && takes_pictures(model_type)) return "image-feature-extraction";
+  if (row->task == "feature-extraction" && takes_images(model_type)) return "image-feature-extraction";
   return std::string(row->task);
 }
 

@@ -145,7 +145,7 @@ Result<TaskChoice> choose_task(const ModelConfig& config, const TaskRequest& req
   if (!request.task.empty()) {
     MK_CHECK(check_task(request.task));
     std::string task = normalise_task(request.task);
-    if (task == "feature-extraction" && takes_pictures(model_type)) task = "image-feature-extraction";
+    if (task == "feature-extraction" && takes_images(model_type)) task = "image-feature-extraction";
     return TaskChoice{std::move(task), request.task,
                       request.model_class.empty() ? TaskSource::user_task : TaskSource::user_class};
   }

@@ -44,7 +44,7 @@ struct TaskChoice {
 Result<TaskChoice> choose_task(const ModelConfig& config, const TaskRequest& request);
 
 // Whether the main input of a model type is pixel_values; its "feature-extraction" is "image-feature-extraction".
-bool takes_pictures(std::string_view model_type);
+bool takes_images(std::string_view model_type);
 
 // The task of a transformers class ("BertForMaskedLM"), on a model of this type; empty where the name does not tell.
 std::string task_of_class(std::string_view class_name, std::string_view model_type);

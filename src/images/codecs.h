@@ -36,7 +36,7 @@ std::string size_problem(std::int64_t width, std::int64_t height);
 int exif_orientation(Bytes exif);
 // The orientation in an XMP packet: the first tiff:Orientation="N" or <tiff:Orientation>N; 0 when it has none.
 int xmp_orientation(std::string_view xmp);
-// The picture turned as the orientation says; out of 1 to 8 leaves it.
+// The image turned as the orientation says; out of 1 to 8 leaves it.
 Image turn(Image image, int orientation);
 
 }  // namespace mk::codecs

@@ -17,7 +17,7 @@ namespace codecs {
 std::string size_problem(std::int64_t width, std::int64_t height) {
   if (width > 0 && height > 0 && width <= max_side && height <= max_side && width * height <= max_image_pixels)
     return {};
-  return "a picture of " + std::to_string(width) + " x " + std::to_string(height) + " pixels is over the limit of " +
+  return "an image of " + std::to_string(width) + " x " + std::to_string(height) + " pixels is over the limit of " +
          std::to_string(max_image_pixels);
 }
 
@@ -58,26 +58,26 @@ Result<Image> decode_image(std::span<const std::byte> bytes, std::string_view na
   const auto* signature =
       std::find_if(signatures.begin(), signatures.end(), [&](const Signature& s) { return matches(s, bytes); });
   if (signature == signatures.end())
-    return fail(ErrorCode::malformed, bytes.empty() ? "the picture is empty" : "the bytes are no picture",
+    return fail(ErrorCode::malformed, bytes.empty() ? "the image is empty" : "the bytes are no image",
                 std::string(name), "JPEG, PNG and WebP are read");
   if (signature->decode == nullptr)
-    return fail(ErrorCode::unsupported, std::string(signature->format) + " pictures are not supported",
-                std::string(name), "convert it to PNG, JPEG or WebP");
+    return fail(ErrorCode::unsupported, std::string(signature->format) + " images are not supported", std::string(name),
+                "convert it to PNG, JPEG or WebP");
   try {
     codecs::Outcome outcome = signature->decode(bytes);
     if (!outcome)
-      return fail(ErrorCode::malformed, "broken " + std::string(signature->format) + " picture: " + outcome.error(),
+      return fail(ErrorCode::malformed, "broken " + std::string(signature->format) + " image: " + outcome.error(),
                   std::string(name));
     return codecs::turn(std::move(outcome->image), outcome->orientation);
   } catch (const std::bad_alloc&) {
-    return fail(ErrorCode::failed, "no memory for the picture", std::string(name));
+    return fail(ErrorCode::failed, "no memory for the image", std::string(name));
   }
 }
 
 Result<Image> read_image(const Path& path) {
   MK_TRY(const auto file, File::open(path));
   if (file->size() > std::uint64_t{1} << 30)
-    return fail(ErrorCode::malformed, "the file is larger than 1 GiB, too much for a picture", to_utf8(path));
+    return fail(ErrorCode::malformed, "the file is larger than 1 GiB, too much for an image", to_utf8(path));
   std::vector<std::byte> bytes(static_cast<std::size_t>(file->size()));
   MK_CHECK(file->read(0, bytes));
   return decode_image(bytes, to_utf8(path));

@@ -1,5 +1,5 @@
 #pragma once
-// Pictures from the bytes of a file: JPEG, PNG and WebP, as Pillow's
+// Images from the bytes of a file: JPEG, PNG and WebP, as Pillow's
 //   ImageOps.exif_transpose(Image.open(file)).convert("RGB")
 // delivers them, which is what transformers' load_image does. Alpha and transparency are dropped, palettes looked up,
 // 16-bit samples cut to their high byte (16-bit gray is clipped at 255 instead, as Pillow does), CMYK is turned to RGB
@@ -16,7 +16,7 @@
 
 namespace mk {
 
-// `name` is what errors call the picture (a file, a row). malformed for broken data, unsupported for other formats.
+// `name` is what errors call the image (a file, a row). malformed for broken data, unsupported for other formats.
 Result<Image> decode_image(std::span<const std::byte> bytes, std::string_view name);
 
 Result<Image> read_image(const Path& path);

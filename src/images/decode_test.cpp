@@ -31,9 +31,9 @@ int largest_difference(const Image& a, const Image& b) {
 
 TEST(Decode, GivesWhatPillowGives) {
   const Path folder = testing::repository("tests/data/images");
-  ASSERT_OK_AND(const Json pictures, read_json(folder / "pictures.json"));
-  ASSERT_GE(pictures.size(), 45U);
-  for (const auto& [name, expected] : pictures.items()) {
+  ASSERT_OK_AND(const Json images, read_json(folder / "images.json"));
+  ASSERT_GE(images.size(), 45U);
+  for (const auto& [name, expected] : images.items()) {
     SCOPED_TRACE(name);
     ASSERT_OK_AND(const Image image, read_image(folder / name));
     EXPECT_EQ(image.width, expected["size"][0]);
@@ -48,7 +48,7 @@ TEST(Decode, GivesWhatPillowGives) {
   }
 }
 
-// Whatever the bytes, an error or a picture; sanitizers watch the rest.
+// Whatever the bytes, an error or an image; sanitizers watch the rest.
 TEST(Decode, SurvivesBrokenBytes) {
   for (const char* name : {"png-2-8-interlaced.png", "png-3-4.png", "jpeg-420.jpg", "jpeg-progressive.jpg",
                            "jpeg-exif-5.jpg", "webp-lossy.webp", "webp-alpha.webp", "webp-animated.webp"}) {
@@ -74,7 +74,7 @@ TEST(Decode, NamesWhatIsWrong) {
     return outcome ? Error{} : outcome.error();
   };
   EXPECT_EQ(error_of("").code, ErrorCode::malformed);
-  EXPECT_EQ(error_of("hello, world").to_string(), "the bytes are no picture (row 7). JPEG, PNG and WebP are read");
+  EXPECT_EQ(error_of("hello, world").to_string(), "the bytes are no image (row 7). JPEG, PNG and WebP are read");
   EXPECT_EQ(error_of("GIF89a...").code, ErrorCode::unsupported);
   EXPECT_NE(error_of("GIF89a...").message.find("GIF"), std::string::npos);
   const std::string jpeg = load("jpeg-420.jpg");

@@ -1,5 +1,5 @@
 #pragma once
-// A picture in memory: 8-bit RGB, rows from the top, interleaved, without padding.
+// An image in memory: 8-bit RGB, rows from the top, interleaved, without padding.
 // It is what Pillow calls mode "RGB"; every decoder delivers it, every processor starts from it.
 
 #include <cstddef>
@@ -21,7 +21,7 @@ struct Image {
   const std::uint8_t* row(int y) const { return rgb.data() + static_cast<std::size_t>(y) * row_bytes(); }
 };
 
-// Pictures with more pixels are refused, decoded or resized (Pillow's limit against decompression bombs).
+// Images with more pixels are refused, decoded or resized (Pillow's limit against decompression bombs).
 inline constexpr std::int64_t max_image_pixels = 178'956'970;
 
 }  // namespace mk

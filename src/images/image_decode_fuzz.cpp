@@ -1,4 +1,4 @@
-// Any bytes are a picture or an error.
+// Any bytes are an image or an error.
 
 #include "images/decode.h"
 #include "images/resize.h"

@@ -24,7 +24,7 @@ struct Reader {
   std::jmp_buf escape;
   char message[JMSG_LENGTH_MAX];
   bool ended;      // the data ended before the end marker
-  bool truncated;  // and something of the picture was missing
+  bool truncated;  // and something of the image was missing
 };
 
 Reader& reader_of(j_common_ptr info) { return *static_cast<Reader*>(info->client_data); }

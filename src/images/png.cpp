@@ -21,7 +21,7 @@ struct Reader {
   std::size_t position = 0;
   png_structp png = nullptr;
   png_infop info = nullptr;
-  png_infop tail = nullptr;  // chunks after the picture
+  png_infop tail = nullptr;  // chunks after the image
   std::jmp_buf escape;
   char message[128] = {};
 
@@ -102,7 +102,7 @@ bool read_rows(Reader& reader) {
   return true;
 }
 
-// Broken chunks after the picture do not make it unreadable.
+// Broken chunks after the image do not make it unreadable.
 bool read_tail(Reader& reader) {
   if (setjmp(reader.escape) != 0) return false;
   png_read_end(reader.png, reader.tail);

@@ -1,5 +1,5 @@
 #pragma once
-// From a picture to a model's pixel_values, as transformers' (4.57, slow) image processors do it: resize, centre crop,
+// From an image to a model's pixel_values, as transformers' (4.57, slow) image processors do it: resize, centre crop,
 // rescale, normalise, channels first. Values are within 1e-6 of theirs: rescaling in double rounded to float, then
 // (x - mean) / std in float. The Fast classes of the same names take the same path.
 // An ImageProcessor is immutable and may be shared by threads.
@@ -41,16 +41,16 @@ class ImageProcessor {
 
   const std::string& name() const { return name_; }  // "ViTImageProcessor"
 
-  // The size of every output; null when it depends on the picture.
+  // The size of every output; null when it depends on the image.
   std::optional<ImageSize> fixed_size() const;
-  ImageSize output_size(ImageSize picture) const;
+  ImageSize output_size(ImageSize image) const;
 
-  // pixel_values of one picture: 3 x height x width floats of output_size(), row-major, into `out`.
-  Status process(const Image& picture, std::span<float> out) const;
+  // pixel_values of one image: 3 x height x width floats of output_size(), row-major, into `out`.
+  Status process(const Image& image, std::span<float> out) const;
 
  private:
   friend struct ProcessorReader;
-  ImageSize resized(ImageSize picture) const;
+  ImageSize resized(ImageSize image) const;
 
   std::string name_;
   std::optional<ImageSize> exact_;    // resize to this, or

@@ -33,15 +33,15 @@ Tensor read_pixel_values(const Path& path) {
 }
 
 // What 2/255 of the scale becomes after normalising; decoders of these may differ by that much.
-bool lossy(const std::string& picture) { return picture.ends_with(".jpg") || picture.ends_with(".webp"); }
+bool lossy(const std::string& image_file) { return image_file.ends_with(".jpg") || image_file.ends_with(".webp"); }
 
 void run_case(const Path& folder) {
   ASSERT_OK_AND(const Json about, read_json(folder / "case.json"));
-  const std::string picture = about["input"];
+  const std::string image_file = about["input"];
   ASSERT_OK_AND(const Json json, read_json(folder / "preprocessor_config.json"));
   ASSERT_OK_AND(const ImageProcessor processor,
                 ImageProcessor::parse(JsonView(json, "preprocessor_config.json"), about.value("model_type", "")));
-  ASSERT_OK_AND(const Image image, read_image(testing::repository("tests/data/processors") / picture));
+  ASSERT_OK_AND(const Image image, read_image(testing::repository("tests/data/processors") / image_file));
   const Tensor expected = read_pixel_values(folder / "outputs.safetensors");
 
   const auto size = processor.output_size({image.height, image.width});
@@ -58,7 +58,7 @@ void run_case(const Path& folder) {
     for (std::size_t y = 0; y < height; y += step)
       for (std::size_t x = 0; x < width; x += step)
         largest = std::max(largest, std::abs(double{values[(c * height + y) * width + x]} - expected.values[i++]));
-  EXPECT_LE(largest, lossy(picture) ? 2.0 / 255 / 0.25 : 1e-6);
+  EXPECT_LE(largest, lossy(image_file) ? 2.0 / 255 / 0.25 : 1e-6);
 }
 
 TEST(Processor, GivesWhatTransformersGives) {

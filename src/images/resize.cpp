@@ -195,14 +195,14 @@ Image pick_nearest(const Image& in, int width, int height) {
 Result<Image> resize(const Image& image, int width, int height, Resample filter) {
   const auto too_large = [](std::int64_t w, std::int64_t h) { return w * h > max_image_pixels; };
   if (width <= 0 || height <= 0 || image.width <= 0 || image.height <= 0)
-    return fail(ErrorCode::malformed, "cannot resize a picture of " + std::to_string(image.width) + " x " +
+    return fail(ErrorCode::malformed, "cannot resize an image of " + std::to_string(image.width) + " x " +
                                           std::to_string(image.height) + " to " + std::to_string(width) + " x " +
                                           std::to_string(height));
   const bool columns_first =
       image.height > height && image.height - std::int64_t{height} > (image.width - std::int64_t{width}) * 2;
   if (too_large(width, height) || (columns_first ? too_large(image.width, height) : too_large(width, image.height)))
     return fail(ErrorCode::malformed,
-                "resizing a picture of " + std::to_string(image.width) + " x " + std::to_string(image.height) + " to " +
+                "resizing an image of " + std::to_string(image.width) + " x " + std::to_string(image.height) + " to " +
                     std::to_string(width) + " x " + std::to_string(height) + " needs too many pixels",
                 {}, "the limit is " + std::to_string(max_image_pixels));
   if (width == image.width && height == image.height) return image;

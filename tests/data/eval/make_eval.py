@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Make a classifier of plain colours and a folder of pictures for it, and what ONNX Runtime and numpy say of them.
+"""Make a classifier of plain colours and a folder of images for it, and what ONNX Runtime and numpy say of them.
 
     make_eval.py      (writes into its own folder; needs onnx, onnxruntime, numpy, pillow)
 
 The score of a class is a weighted sum of the mean red, green and blue; classes 3 to 6 are shades of red, so that a green
-picture labelled red is still among the best five and a red one labelled green is not. Some pictures are mislabelled.
+image labelled red is still among the best five and a red one labelled green is not. Some images are mislabelled.
 """
 import json, pathlib
 import numpy as np, onnx, onnxruntime
@@ -32,18 +32,18 @@ def model(name, batch, kind=TensorProto.FLOAT, more=0):
 
 model("free", "batch"); model("fixed", 3); model("half", "batch", TensorProto.FLOAT16); model("other", "batch", more=0.01)
 red, green, blue = (255, 0, 0), (0, 255, 0), (0, 0, 255)
-pictures = {"red": [red, (200, 40, 30), green], "green": [green, red], "BLUE": [blue, green]}  # names differ in case from the model's
-for split, content in {"test": pictures, "train": {"red": [red], "green": [green], "BLUE": [blue]}}.items():
+images = {"red": [red, (200, 40, 30), green], "green": [green, red], "BLUE": [blue, green]}  # names differ in case from the model's
+for split, content in {"test": images, "train": {"red": [red], "green": [green], "BLUE": [blue]}}.items():
     for label, colours in content.items():
         for i, colour in enumerate(colours):
-            path = out / "pictures" / split / label / f"{i}.png"
+            path = out / "images" / split / label / f"{i}.png"
             path.parent.mkdir(parents=True, exist_ok=True)
             Image.new("RGB", (4, 4), colour).save(path)
 
 session = onnxruntime.InferenceSession(out / "free" / "model.onnx")
 ids = {"red": 0, "green": 1, "BLUE": 2}
 ranks = []
-for label, colours in pictures.items():
+for label, colours in images.items():
     for colour in colours:
         x = np.asarray(Image.new("RGB", (4, 4), colour), np.float32).transpose(2, 0, 1)[None] / 255
         order = np.argsort(-session.run(None, {"pixel_values": x})[0][0], kind="stable")

@@ -3,7 +3,7 @@
 
     make_images.py        (writes into its own folder; made with Pillow 13.0.0)
 
-pictures.json: for each file the size and the SHA-256 of the bytes of ImageOps.exif_transpose(Image.open(f)).convert("RGB").
+images.json: for each file the size and the SHA-256 of the bytes of ImageOps.exif_transpose(Image.open(f)).convert("RGB").
 Lossy files have NAME.expected.png beside them instead, to compare with a tolerance: decoders differ in the last bit.
 resize.json: [width, height, new width, new height, filter, SHA-256 of the RGB bytes]; the source is noise(width, height).
 """
@@ -106,7 +106,7 @@ for name, data in files.items():
         im.save(out / pictures[name]["expected"])
     else:
         pictures[name]["sha256"] = hashlib.sha256(im.tobytes()).hexdigest()
-(out / "pictures.json").write_text("{\n" + ",\n".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in pictures.items()) + "\n}\n")
+(out / "images.json").write_text("{\n" + ",\n".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in pictures.items()) + "\n}\n")
 
 
 def noise(w, h):

@@ -1,4 +1,4 @@
-// A folder of pictures: PATH/CLASS/x.png, PATH/SPLIT/CLASS/x.png, or pictures beside a metadata.jsonl that says more.
+// A folder of images: PATH/CLASS/x.png, PATH/SPLIT/CLASS/x.png, or images beside a metadata.jsonl that says more.
 
 #include <algorithm>
 #include <map>
@@ -47,21 +47,21 @@ Cell value_of(const Json& json) {
   }
 }
 
-class PictureFolder : public Dataset {
+class ImageFolder : public Dataset {
  public:
-  PictureFolder(std::string split, Path folder, std::vector<std::string> columns, std::vector<std::string> classes)
+  ImageFolder(std::string split, Path folder, std::vector<std::string> columns, std::vector<std::string> classes)
       : Dataset(std::move(split)),
         folder_(std::move(folder)),
         columns_(std::move(columns)),
         classes_(std::move(classes)) {}
 
-  struct Picture {
+  struct Image {
     Path file;                 // below the folder
     std::vector<Cell> values;  // of the columns after the first
   };
-  std::vector<Picture> pictures;
+  std::vector<Image> images;
 
-  std::uint64_t row_count() const override { return pictures.size(); }
+  std::uint64_t row_count() const override { return images.size(); }
   const std::vector<std::string>& columns() const override { return columns_; }
   Path folder() const override { return folder_; }
   std::vector<std::string> class_names(std::string_view column) const override {
@@ -76,35 +76,35 @@ class PictureFolder : public Dataset {
   std::vector<std::string> classes_;
 };
 
-class PictureReader : public RowReader {
+class ImageReader : public RowReader {
  public:
-  PictureReader(const PictureFolder& folder, std::vector<std::size_t> columns, std::vector<std::uint64_t> rows)
+  ImageReader(const ImageFolder& folder, std::vector<std::size_t> columns, std::vector<std::uint64_t> rows)
       : folder_(folder), columns_(std::move(columns)), rows_(std::move(rows)) {}
 
   Result<bool> next(Row& row) override {
     if (position_ == rows_.size()) return false;
     row.index = rows_[position_++];
-    const auto& picture = folder_.pictures[static_cast<std::size_t>(row.index)];
-    row.where = to_utf8(picture.file);
+    const auto& image = folder_.images[static_cast<std::size_t>(row.index)];
+    row.where = to_utf8(image.file);
     row.values.clear();
     for (const std::size_t column : columns_) {
       if (column == 0)
-        row.values.push_back(Cell(Cell::Struct{{"bytes", "path"}, {Cell(), Cell(to_utf8(picture.file))}}));
+        row.values.push_back(Cell(Cell::Struct{{"bytes", "path"}, {Cell(), Cell(to_utf8(image.file))}}));
       else
-        row.values.push_back(picture.values[column - 1]);
+        row.values.push_back(image.values[column - 1]);
     }
     return true;
   }
 
  private:
-  const PictureFolder& folder_;
+  const ImageFolder& folder_;
   std::vector<std::size_t> columns_;
   std::vector<std::uint64_t> rows_;
   std::size_t position_ = 0;
 };
 
-Result<std::unique_ptr<RowReader>> PictureFolder::read(std::span<const std::string> columns,
-                                                       std::vector<std::uint64_t> rows) const {
+Result<std::unique_ptr<RowReader>> ImageFolder::read(std::span<const std::string> columns,
+                                                     std::vector<std::uint64_t> rows) const {
   std::vector<std::size_t> indices;
   for (const std::string& column : columns) {
     const auto found = std::find(columns_.begin(), columns_.end(), column);
@@ -112,10 +112,10 @@ Result<std::unique_ptr<RowReader>> PictureFolder::read(std::span<const std::stri
       return fail(ErrorCode::usage, "the data set has no column " + column, to_utf8(folder_));
     indices.push_back(static_cast<std::size_t>(found - columns_.begin()));
   }
-  return std::make_unique<PictureReader>(*this, std::move(indices), std::move(rows));
+  return std::make_unique<ImageReader>(*this, std::move(indices), std::move(rows));
 }
 
-// metadata.jsonl: a line per picture, {"file_name": ..., other columns}. Rows are in its order.
+// metadata.jsonl: a line per image, {"file_name": ..., other columns}. Rows are in its order.
 Result<std::unique_ptr<Dataset>> read_metadata(const Path& folder, std::string split) {
   const Path path = folder / metadata_name;
   MK_TRY(const std::string text, read_text(path, std::uint64_t{1} << 30));
@@ -138,25 +138,25 @@ Result<std::unique_ptr<Dataset>> read_metadata(const Path& folder, std::string s
       if (std::find(columns.begin(), columns.end(), name) == columns.end()) columns.push_back(name);
     lines.emplace_back(std::move(file), std::move(json));
   }
-  auto dataset = std::make_unique<PictureFolder>(std::move(split), folder, columns, std::vector<std::string>{});
+  auto dataset = std::make_unique<ImageFolder>(std::move(split), folder, columns, std::vector<std::string>{});
   for (const auto& [file, json] : lines) {
-    PictureFolder::Picture picture{path_from_utf8(file), {}};
+    ImageFolder::Image image{path_from_utf8(file), {}};
     for (auto column = columns.begin() + 1; column != columns.end(); ++column) {
       const auto found = json.find(*column);
-      picture.values.push_back(found == json.end() ? Cell() : value_of(*found));
+      image.values.push_back(found == json.end() ? Cell() : value_of(*found));
     }
-    dataset->pictures.push_back(std::move(picture));
+    dataset->images.push_back(std::move(image));
   }
   return dataset;
 }
 
-// Pictures of each split, paths below the split's folder.
+// Images of each split, paths below the split's folder.
 struct Layout {
   std::map<std::string, std::vector<Path>> splits;
   std::map<std::string, Path> folders;
 };
 
-// Top folders named as splits are splits when every picture is below one.
+// Top folders named as splits are splits when every image is below one.
 Layout lay_out(const std::vector<Path>& files, const Path& root) {
   Layout layout;
   const bool has_splits = std::all_of(files.begin(), files.end(), [](const Path& file) {
@@ -173,16 +173,16 @@ Layout lay_out(const std::vector<Path>& files, const Path& root) {
 
 }  // namespace
 
-Result<std::unique_ptr<Dataset>> open_picture_folder(const std::vector<Path>& files, const DatasetOptions& options) {
+Result<std::unique_ptr<Dataset>> open_image_folder(const std::vector<Path>& files, const DatasetOptions& options) {
   const Layout layout = lay_out(files, options.path);
   std::vector<std::string> names;
   std::set<std::string> classes;
   bool labelled = true;
-  for (const auto& [name, pictures] : layout.splits) {
+  for (const auto& [name, images] : layout.splits) {
     names.push_back(name);
-    for (const Path& picture : pictures) {
-      if (picture.has_parent_path())
-        classes.insert(to_utf8(picture.parent_path().filename()));
+    for (const Path& image : images) {
+      if (image.has_parent_path())
+        classes.insert(to_utf8(image.parent_path().filename()));
       else
         labelled = false;
     }
@@ -193,16 +193,16 @@ Result<std::unique_ptr<Dataset>> open_picture_folder(const std::vector<Path>& fi
   if (std::filesystem::exists(folder / metadata_name, ignored)) return read_metadata(folder, split);
 
   const std::vector<std::string> sorted(classes.begin(), classes.end());
-  auto dataset = std::make_unique<PictureFolder>(
+  auto dataset = std::make_unique<ImageFolder>(
       split, folder, labelled ? std::vector<std::string>{"image", "label"} : std::vector<std::string>{"image"},
       labelled ? sorted : std::vector<std::string>{});
   for (const Path& file : layout.splits.at(split)) {
-    PictureFolder::Picture picture{file, {}};
+    ImageFolder::Image image{file, {}};
     if (labelled) {
       const auto found = std::lower_bound(sorted.begin(), sorted.end(), to_utf8(file.parent_path().filename()));
-      picture.values.push_back(Cell(static_cast<std::int64_t>(found - sorted.begin())));
+      image.values.push_back(Cell(static_cast<std::int64_t>(found - sorted.begin())));
     }
-    dataset->pictures.push_back(std::move(picture));
+    dataset->images.push_back(std::move(image));
   }
   return dataset;
 }
