@@ -5,7 +5,10 @@
 
 namespace mk {
 
-extern const Pass constants_to_initializers, eliminate_no_ops, gelu_fusion, dead_code;
+extern const Pass transpose_optimizer, merge_reshapes, pad_fusion, not_where_fusion, gather_to_slice_fusion;
+extern const Pass gather_slice_to_split_fusion, double_qdq_pairs_remover, concat_slice_elimination;
+extern const Pass duplicate_initializers, expand_elimination, slice_elimination, common_subexpressions;
+extern const Pass constant_folding, constants_to_initializers, eliminate_no_ops, gelu_fusion, dead_code;
 extern const Pass conv_bn_fusion, conv_mul_fusion, conv_add_fusion, matmul_bn_fusion;
 extern const Pass matmul_add_fusion, gemm_sum_fusion, gemm_transpose_fusion;
 extern const Pass conv_activation_fusion, conv_add_activation_fusion, gemm_activation_fusion;
@@ -16,14 +19,28 @@ namespace {
 constexpr std::array order{
     // What others need first: constants in one form, nothing in between that does nothing.
     &constants_to_initializers,
+    &constant_folding,
     &eliminate_no_ops,
-    // Into weights.
+    &expand_elimination,
+    &slice_elimination,
+    &duplicate_initializers,
+    &common_subexpressions,
+    &double_qdq_pairs_remover,
+    &concat_slice_elimination,
+    &gather_slice_to_split_fusion,
+    &gather_to_slice_fusion,
+    &not_where_fusion,
+    // Into weights and windows.
+    &pad_fusion,
     &conv_bn_fusion,
     &conv_mul_fusion,
     &conv_add_fusion,
     &matmul_bn_fusion,
     // Operators from their parts.
     &gelu_fusion,
+    // Layouts.
+    &transpose_optimizer,
+    &merge_reshapes,
     // What is left of products.
     &matmul_add_fusion,
     &gemm_sum_fusion,

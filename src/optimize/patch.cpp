@@ -1,5 +1,7 @@
 #include "optimize/patch.h"
 
+#include <algorithm>
+
 namespace mk {
 
 NewNode& PatchNode::node() const { return patch_->nodes_[static_cast<std::size_t>(index_)]; }
@@ -23,6 +25,18 @@ PatchNode Patch::op(std::string_view name, std::vector<PatchValue> inputs) {
   node.inputs = std::move(inputs);
   node.outputs.resize(1);
   return {*this, static_cast<std::int32_t>(nodes_.size() - 1)};
+}
+
+PatchNode Patch::copy(const Node& original, std::vector<PatchValue> inputs) {
+  PatchNode made = op(original.op_type, std::move(inputs));
+  NewNode& node = nodes_.back();
+  node.domain = original.domain;
+  node.op_type = original.op_type;
+  node.name = original.name;
+  node.metadata = original.metadata;
+  node.outputs.resize(std::max<std::size_t>(original.outputs().size(), 1));
+  for (const Attribute& attribute : original.attributes()) made.with(attribute);
+  return made;
 }
 
 PatchValue Patch::constant(Tensor tensor) {

@@ -39,6 +39,8 @@ struct NewNode {
   std::vector<PatchValue> inputs;
   std::vector<std::optional<Type>> outputs;  // the type where no schema gives it; one output unless more are asked for
   std::vector<Attribute> attributes;
+  std::string name;                  // empty: after the node that the patch stands before
+  std::optional<Metadata> metadata;  // the same
 };
 
 class Patch;
@@ -53,6 +55,10 @@ class PatchNode {
   }
   PatchNode& with(const Attribute& attribute) {
     node().attributes.push_back(attribute.clone());
+    return *this;
+  }
+  PatchNode& with(Attribute&& attribute) {
+    node().attributes.push_back(std::move(attribute));
     return *this;
   }
   // The type of an output, where the operator has no schema (com.microsoft).
@@ -81,6 +87,8 @@ class Patch {
   // `op`: "Add", or with a domain "com.microsoft.Gelu" (its version 1 is then imported). Trailing empty inputs are
   // dropped.
   PatchNode op(std::string_view op, std::vector<PatchValue> inputs);
+  // A node like another, which keeps its name, metadata and attributes, with other inputs.
+  PatchNode copy(const Node& node, std::vector<PatchValue> inputs);
   PatchValue constant(Tensor tensor);
   PatchValue integers(const std::vector<std::int64_t>& values);  // int64, one dimension
   // A float scalar of the type.

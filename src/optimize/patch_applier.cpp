@@ -66,8 +66,9 @@ std::optional<std::string> PatchApplier::make(Patch& patch, Node& anchor, Made& 
     Node* node = graph.add_node(wanted.op_type, std::move(inputs), std::move(outputs), &anchor);
     node->domain = wanted.domain;
     for (Attribute& attribute : wanted.attributes) node->set_attribute(std::move(attribute));
-    node->metadata = anchor.metadata;
-    if (!anchor.name.empty()) node->name = anchor.name + '/' + wanted.op_type;
+    node->metadata = wanted.metadata ? std::move(*wanted.metadata) : anchor.metadata;
+    node->name = wanted.name;
+    if (node->name.empty() && !anchor.name.empty()) node->name = anchor.name + '/' + wanted.op_type;
     made.nodes.push_back(node);
     if (const auto inferred = inference_.infer(*node); !inferred) {
       return "makes a node that cannot run: " + inferred.error().to_string();
@@ -169,7 +170,9 @@ std::optional<std::string> PatchApplier::apply(Patch patch, Node& anchor) {
   for (const auto& [old, replacement] : patch.replaced_) {
     Value* with = resolve(replacement, made);
     take_place(old, with, released);
-    if (replacement.node_ >= 0) with->producer()->name = anchor_name;
+    if (replacement.node_ < 0) continue;
+    const NewNode& wanted = patch.nodes_[static_cast<std::size_t>(replacement.node_)];
+    if (wanted.name.empty()) with->producer()->name = anchor_name;
   }
   for (Node* node : made.nodes) index_.add(node);
   released.insert(released.end(), made.constants.begin(), made.constants.end());

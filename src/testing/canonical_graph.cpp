@@ -34,7 +34,7 @@ class Canonical {
   std::string name_of(const Value* value) {
     if (!value) return "_";
     if (const auto known = names_.find(value); known != names_.end()) return known->second;
-    std::string name = fmt::format("%{}", next_++);
+    std::string name;
     if (const Tensor* tensor = value->initializer()) {
       name = tensor_text(*tensor);
     } else if (const Node* node = value->producer()) {
