@@ -18,7 +18,7 @@
 #include "base/path.h"
 #include "base/progress.h"
 #include "base/result.h"
-#include "eval/similarity.h"
+#include "runtime/similarity.h"
 #include "runtime/input_shapes.h"
 #include "runtime/library.h"
 #include "runtime/session.h"

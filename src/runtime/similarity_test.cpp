@@ -1,4 +1,4 @@
-#include "eval/similarity.h"
+#include "runtime/similarity.h"
 
 #include <cmath>
 #include <cstring>
