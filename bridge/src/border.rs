@@ -67,3 +67,17 @@ pub unsafe fn guard(error: *mut MkbBuffer, work: impl FnOnce() -> Result<i32, St
     }
     -1
 }
+
+pub fn text_of(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
+
+/// # Safety
+/// `data` is null or points to `size` values.
+pub unsafe fn slice<'a, T>(data: *const T, size: usize) -> &'a [T] {
+    if data.is_null() {
+        &[]
+    } else {
+        unsafe { std::slice::from_raw_parts(data, size) }
+    }
+}

@@ -4,3 +4,4 @@ mod border;
 mod encode;
 mod footer;
 mod parquet_file;
+mod tokenizer;

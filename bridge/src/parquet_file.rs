@@ -7,7 +7,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::reader::{ReaderIter, TreeBuilder};
 use parquet::schema::types::{SchemaDescriptor, Type};
 
-use crate::border::{guard, MkbBuffer};
+use crate::border::{guard, slice, text_of, MkbBuffer};
 use crate::{encode, footer};
 
 /// Values that a column reads ahead: pictures are large.
@@ -26,10 +26,6 @@ pub struct MkbCursor {
     group: Option<(usize, ReaderIter)>,
     /// The row that the open group delivers next.
     position: u64,
-}
-
-fn text_of(error: impl std::fmt::Display) -> String {
-    error.to_string()
 }
 
 impl MkbParquet {
@@ -122,16 +118,6 @@ impl MkbCursor {
             }
         }
         Ok(true)
-    }
-}
-
-/// # Safety
-/// `data` is null or points to `size` values.
-unsafe fn slice<'a, T>(data: *const T, size: usize) -> &'a [T] {
-    if data.is_null() {
-        &[]
-    } else {
-        unsafe { std::slice::from_raw_parts(data, size) }
     }
 }
 

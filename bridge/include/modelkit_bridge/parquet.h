@@ -11,8 +11,7 @@
 #ifndef MODELKIT_BRIDGE_PARQUET_H
 #define MODELKIT_BRIDGE_PARQUET_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "modelkit_bridge/buffer.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -20,14 +19,6 @@ extern "C" {
 
 typedef struct MkbParquet MkbParquet;
 typedef struct MkbCursor MkbCursor;
-
-typedef struct MkbBuffer {
-  uint8_t* data;
-  size_t size;
-  size_t capacity;
-} MkbBuffer;
-
-void mkb_buffer_free(MkbBuffer* buffer);
 
 int32_t mkb_parquet_open(const uint8_t* path, size_t path_size, MkbParquet** file, MkbBuffer* error);
 void mkb_parquet_close(MkbParquet* file);
