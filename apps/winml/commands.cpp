@@ -19,6 +19,7 @@ Command export_command();
 Command inspect_command();
 Command optimize_command();
 Command perf_command();
+Command quantize_command();
 Command sys_command();
 
 namespace {
@@ -30,6 +31,7 @@ constexpr std::array commands{
     &config_command,
     &export_command,
     &optimize_command,
+    &quantize_command,
     &perf_command,
     &eval_command,
     &inspect_command,
@@ -48,7 +50,6 @@ constexpr std::array absent{
     Absent{"analyze", ""},
     Absent{"catalog", ""},
     Absent{"compile", ""},
-    Absent{"quantize", ""},
     Absent{"run", "Use `winml eval` to run a model on a data set"},
     Absent{"serve", "Use `winml eval` to run a model on a data set"},
 };

@@ -39,7 +39,10 @@ void fields(QuantConfig& c, Visitor& v) {
   v("calibration_save_path", c.calibration_save_path);
   v("op_types_to_quantize", c.op_types_to_quantize);
   v("nodes_to_exclude", c.nodes_to_exclude);
+  v.when(c.op_types_to_exclude.has_value())("op_types_to_exclude", c.op_types_to_exclude);
   v.when(c.calibration_data.has_value())("calibration_data", c.calibration_data);
+  v.when(c.calibration_column.has_value())("calibration_column", c.calibration_column);
+  v.when(c.calibration_split.has_value())("calibration_split", c.calibration_split);
   v.when(c.task.has_value())("task", c.task);
   v.when(c.model_id.has_value())("model_id", c.model_id);
   v.when(c.dataset_name.has_value())("dataset_name", c.dataset_name);

@@ -19,6 +19,7 @@
 #include "base/progress.h"
 #include "base/result.h"
 #include "export/export_config.h"
+#include "quantize/quant_config.h"
 
 namespace mk {
 
@@ -29,37 +30,6 @@ struct LoaderConfig {
   std::optional<std::string> module_path;
   std::optional<std::string> user_script;
   bool trust_remote_code = false;
-};
-
-struct QuantConfig {
-  std::string mode = "static";  // static, dynamic, rtn, fp16; "qdq" is read as static
-  std::int64_t samples = 10;
-  std::string calibration_method = "minmax";  // minmax, entropy, percentile
-  std::string weight_type = "uint8";          // uint8, int8, uint16, int16
-  std::string activation_type = "uint8";
-  bool per_channel = false;
-  bool symmetric = false;
-  std::optional<bool> weight_symmetric;
-  std::optional<bool> activation_symmetric;
-  bool save_calibration = false;
-  std::string distribution = "uniform";
-  std::optional<std::int64_t> seed;
-  std::optional<std::string> calibration_load_path;
-  std::optional<std::string> calibration_save_path;
-  std::optional<std::vector<std::string>> op_types_to_quantize;
-  std::optional<std::vector<std::string>> nodes_to_exclude;
-  std::optional<std::string> calibration_data;
-  std::optional<std::string> task;
-  std::optional<std::string> model_id;
-  std::optional<std::string> dataset_name;
-  std::optional<std::string> model_type;
-  std::int64_t rtn_bits = 4;  // the rtn_ fields are of mode rtn
-  std::int64_t rtn_block_size = 128;
-  bool rtn_symmetric = true;
-  std::int64_t rtn_accuracy_level = 0;
-  bool reduce_range = false;                                   // of mode dynamic
-  bool fp16_keep_io_types = true;                              // of mode fp16
-  std::optional<std::vector<std::string>> fp16_op_block_list;  // of mode fp16
 };
 
 struct EpDeviceConfig {

@@ -1,0 +1,109 @@
+#include "winml/quantize_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/json.h"
+
+namespace mk::cli {
+namespace {
+
+constexpr std::size_t most_reasons = 8;
+constexpr std::size_t worst_tensors = 20;
+
+// What a person calls a mode.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 4> labels{{{"static", "Static quantization"},
+                                                                               {"dynamic", "Dynamic quantization"},
+                                                                               {"rtn", "Weight-only quantization"},
+                                                                               {"fp16", "FP16 conversion"}}};
+
+std::string_view label_of(std::string_view mode) {
+  for (const auto& [name, label] : labels)
+    if (name == mode) return label;
+  return mode;
+}
+
+std::string figure(double value, const char* format) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "equal" : "-inf";
+  return fmt::format(fmt::runtime(format), value);
+}
+
+std::vector<std::string> row_of(const TensorAccuracy& tensor) {
+  return {tensor.name, figure(tensor.cosine, "{:.6f}"), figure(tensor.snr_db, "{:.2f}"),
+          figure(tensor.max_abs_diff, "{:.3g}")};
+}
+
+std::string table_of(std::string_view title, const std::vector<TensorAccuracy>& tensors) {
+  std::vector<std::vector<std::string>> rows{{std::string(title), "cosine", "SNR (dB)", "max_abs_diff"}};
+  for (const TensorAccuracy& tensor : tensors) rows.push_back(row_of(tensor));
+  return columns(rows);
+}
+
+std::string step_text(const QuantizeStep& step) {
+  std::string text = fmt::format("{}: {} nodes ({:.2f} s)\n", label_of(step.mode), step.nodes, step.seconds);
+  if (step.qdq) {
+    const QdqReport& qdq = *step.qdq;
+    text += fmt::format("  QDQ nodes inserted: {}\n", qdq.quantize_linear + qdq.dequantize_linear);
+    text += fmt::format("  Calibration: {}, {} samples, {}\n", step.method, step.samples, step.source);
+    std::string others;
+    for (const auto& [type, count] : qdq.others)
+      others += fmt::format("{}{} {}", others.empty() ? "" : ", ", count, type);
+    if (!others.empty()) text += "  Left in float: " + others + "\n";
+    for (std::size_t i = 0; i < std::min(qdq.skipped.size(), most_reasons); ++i)
+      text +=
+          fmt::format("  Skipped {} ({}): {}\n", qdq.skipped[i].node, qdq.skipped[i].op_type, qdq.skipped[i].reason);
+    if (qdq.skipped.size() > most_reasons)
+      text += fmt::format("  Skipped {} more; --format json lists them\n", qdq.skipped.size() - most_reasons);
+  }
+  if (step.float16) {
+    text += fmt::format("  {} tensors converted, {} casts added\n", step.float16->converted_tensors,
+                        step.float16->casts_added);
+    const auto& kept = step.float16->kept;
+    for (std::size_t i = 0; i < std::min(kept.size(), most_reasons); ++i)
+      text += fmt::format("  Kept in float32: {} ({}): {}\n", kept[i].node, kept[i].op_type, kept[i].reason);
+    if (kept.size() > most_reasons)
+      text += fmt::format("  Kept {} more; --format json lists them\n", kept.size() - most_reasons);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string quantize_text(const QuantizeCommandReport& r, const Style& style) {
+  std::string text = fmt::format("{} {}\n", style.green("Success!"), "Quantization complete");
+  text += fmt::format("Output: {}\n", to_utf8(r.files.front()));
+  text += fmt::format("Precision: {}\n", r.precision);
+  text += fmt::format("Size: {} -> {}\n", bytes_text(r.bytes_before), bytes_text(r.bytes_after));
+  for (const QuantizeStep& step : r.quantized.steps) text += step_text(step);
+  if (r.quantized.accuracy) {
+    text += fmt::format("Accuracy against the original, on {}\n", r.quantized.judged_on);
+    text += table_of("output", r.quantized.accuracy->outputs);
+    std::vector<TensorAccuracy> tensors = r.quantized.accuracy->tensors;
+    if (!tensors.empty()) {
+      std::ranges::stable_sort(tensors, {}, &TensorAccuracy::snr_db);
+      if (tensors.size() > worst_tensors) tensors.resize(worst_tensors);
+      text += table_of("worst tensors", tensors);
+    }
+  } else {
+    text += fmt::format("Accuracy: {}\n", r.quantized.judged_on);
+  }
+  for (const std::string& warning : r.quantized.warnings) text += style.yellow("Warning: ") + warning + "\n";
+  text += fmt::format("Total time: {:.2f}s\n", r.seconds);
+  return text;
+}
+
+Json quantize_json(const QuantizeCommandReport& r) {
+  Json files = Json::array();
+  for (const Path& file : r.files) files.push_back(to_utf8(file));
+  Json json{{"model", to_utf8(r.model)}, {"output", to_utf8(r.files.front())}, {"files", std::move(files)},
+            {"precision", r.precision},  {"bytes_before", r.bytes_before},     {"bytes_after", r.bytes_after}};
+  json.update(to_json(r.quantized));
+  json["seconds"] = r.seconds;
+  return json;
+}
+
+}  // namespace mk::cli

@@ -1,0 +1,75 @@
+// The report of a quantization as JSON.
+
+#include <cmath>
+
+#include "base/json.h"
+#include "quantize/quantize.h"
+
+namespace mk {
+namespace {
+
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+Json to_json(const TensorAccuracy& tensor) {
+  Json json{{"name", tensor.name},
+            {"cosine_similarity", number(tensor.cosine)},
+            {"least_cosine_similarity", number(tensor.least_cosine)},
+            {"snr_db", number(tensor.snr_db)},
+            {"max_abs_diff", number(tensor.max_abs_diff)}};
+  if (!tensor.problem.empty()) json["problem"] = tensor.problem;
+  return json;
+}
+
+Json list(const std::vector<TensorAccuracy>& tensors) {
+  Json json = Json::array();
+  for (const TensorAccuracy& tensor : tensors) json.push_back(to_json(tensor));
+  return json;
+}
+
+Json to_json(const QuantizeStep& step) {
+  Json json{{"mode", step.mode}, {"nodes", step.nodes}, {"seconds", step.seconds}};
+  if (step.qdq) {
+    const QdqReport& qdq = *step.qdq;
+    json["calibration"] = {{"method", step.method},
+                           {"samples", step.samples},
+                           {"source", step.source},
+                           {"seconds", step.calibration_seconds}};
+    json["quantize_linear"] = qdq.quantize_linear;
+    json["dequantize_linear"] = qdq.dequantize_linear;
+    json["weights"] = qdq.weights;
+    json["biases"] = qdq.biases;
+    json["qdq_domain"] = qdq.domain;
+    Json skipped = Json::array();
+    for (const SkippedNode& node : qdq.skipped)
+      skipped.push_back({{"node", node.node}, {"op_type", node.op_type}, {"reason", node.reason}});
+    json["skipped"] = std::move(skipped);
+    json["not_quantized"] = qdq.others;
+  }
+  if (step.float16) {
+    const Float16Report& half = *step.float16;
+    json["converted_tensors"] = half.converted_tensors;
+    json["casts_added"] = half.casts_added;
+    Json kept = Json::array();
+    for (const Float16KeptNode& node : half.kept)
+      kept.push_back({{"node", node.node}, {"op_type", node.op_type}, {"reason", node.reason}});
+    json["kept_float32"] = std::move(kept);
+  }
+  return json;
+}
+
+}  // namespace
+
+Json to_json(const QuantizeReport& report) {
+  Json json{{"passes", Json::array()}, {"judged_on", report.judged_on}, {"accuracy", nullptr}};
+  for (const QuantizeStep& step : report.steps) json["passes"].push_back(to_json(step));
+  if (report.accuracy) {
+    Json accuracy{{"samples", report.accuracy->samples}, {"outputs", list(report.accuracy->outputs)}};
+    if (!report.accuracy->tensors.empty()) accuracy["tensors"] = list(report.accuracy->tensors);
+    json["accuracy"] = std::move(accuracy);
+  }
+  json["judge_seconds"] = report.judge_seconds;
+  json["warnings"] = report.warnings;
+  return json;
+}
+
+}  // namespace mk
