@@ -6,7 +6,7 @@
 #include <bit>
 #include <map>
 #include <string>
-#include <tuple>
+#include <unordered_map>
 
 namespace mk {
 namespace {
@@ -55,7 +55,13 @@ DataType TypeSet::only() const {
 }
 
 struct OperatorTypesCache::Entries {
-  std::map<std::tuple<std::string, std::string, std::int64_t>, std::unique_ptr<OperatorTypes>, std::less<>> found;
+  // By op type; the domains and versions in use of one are few.
+  struct Entry {
+    std::string domain;
+    std::int64_t version = 0;
+    std::unique_ptr<OperatorTypes> types;
+  };
+  std::unordered_map<std::string, std::vector<Entry>> by_type;
 };
 
 OperatorTypesCache::OperatorTypesCache() : entries_(std::make_unique<Entries>()) {}
@@ -63,18 +69,20 @@ OperatorTypesCache::~OperatorTypesCache() = default;
 
 const OperatorTypes* OperatorTypesCache::find(std::string_view domain, std::string_view op_type, std::int64_t version) {
   if (domain == "ai.onnx") domain = {};
-  const auto known = entries_->found.find(std::tie(domain, op_type, version));
-  if (known != entries_->found.end()) return known->second.get();
-  auto& entry = entries_->found[{std::string(domain), std::string(op_type), version}];
+  std::vector<Entries::Entry>& entries = entries_->by_type[std::string(op_type)];
+  for (const Entries::Entry& known : entries) {
+    if (known.domain == domain && known.version == version) return known.types.get();
+  }
+  Entries::Entry& entry = entries.emplace_back(Entries::Entry{std::string(domain), version, nullptr});
   const auto newest = static_cast<int>(std::clamp<std::int64_t>(version, 0, 1 << 20));
-  const auto* schema = onnx::OpSchemaRegistry::Schema(std::string(op_type), newest, std::string(domain));
+  const auto* schema = onnx::OpSchemaRegistry::Schema(std::string(op_type), newest, entry.domain);
   if (!schema) return nullptr;
-  entry = std::make_unique<OperatorTypes>();
+  entry.types = std::make_unique<OperatorTypes>();
   std::map<std::string, int> named;
-  entry->inputs = formals_of(schema->inputs(), named, entry->variadic_inputs);
-  entry->outputs = formals_of(schema->outputs(), named, entry->variadic_outputs);
-  entry->parameters = static_cast<int>(named.size());
-  return entry.get();
+  entry.types->inputs = formals_of(schema->inputs(), named, entry.types->variadic_inputs);
+  entry.types->outputs = formals_of(schema->outputs(), named, entry.types->variadic_outputs);
+  entry.types->parameters = static_cast<int>(named.size());
+  return entry.types.get();
 }
 
 }  // namespace mk

@@ -50,7 +50,7 @@ DataType Float16Rewrite::final_type(const Value& value) const {
   return produced == DataType::undefined ? types_.of(value) : produced;
 }
 
-std::string Float16Rewrite::node_name(std::string stem) {
+std::string Float16Rewrite::node_name(const std::string& stem) {
   std::string name = stem;
   for (int i = 1; !node_names_.insert(name).second; ++i) name = stem + '_' + std::to_string(i);
   return name;

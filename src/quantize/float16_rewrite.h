@@ -36,7 +36,7 @@ class Float16Rewrite {
   Value* add_cast(Value* source, DataType type, const Value& named_after, Graph& graph, Node* before);
   Tensor narrowed(const Tensor& tensor, const std::string& name);
   DataType final_type(const Value& value) const;
-  std::string node_name(std::string stem);
+  std::string node_name(const std::string& stem);
 
   Model& model_;
   const ElementTypes& types_;
