@@ -76,6 +76,7 @@ TEST(Checkpoint, NamesWhatIsWrongWithAnIndex) {
   };
   EXPECT_NE(error_of(with_index("{")).find("model.safetensors.index.json"), std::string::npos);
   EXPECT_NE(error_of(with_index("{}")).find("#/weight_map"), std::string::npos);
+  EXPECT_NE(error_of(with_index(R"({"weight_map": {}})")).find("the index names no tensor"), std::string::npos);
   EXPECT_NE(error_of(with_index(R"({"weight_map": {"a": "../one.safetensors"}})")).find("'a' is no file name"),
             std::string::npos);
   EXPECT_NE(error_of(with_index(R"({"weight_map": {"a": 1}})")).find("'a' is no file name"), std::string::npos);

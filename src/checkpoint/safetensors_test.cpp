@@ -94,6 +94,7 @@ TEST(Safetensors, RefusesWhatTheFormatForbids) {
     EXPECT_EQ(exit_code(checkpoint.error().code), 3);
     EXPECT_NE(checkpoint.error().message.find(broken.says), std::string::npos) << checkpoint.error().message;
     EXPECT_NE(checkpoint.error().where.find("x.safetensors"), std::string::npos);
+    EXPECT_FALSE(checkpoint.error().hint.empty());
   }
 }
 

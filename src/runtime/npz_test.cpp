@@ -60,6 +60,7 @@ TEST(Npz, SaysWhatIsWrongWithAFile) {
     const auto cut = read_npz(folder.write("cut.npz", whole.substr(0, length)));
     ASSERT_FALSE(cut) << length;
     EXPECT_EQ(cut.error().code, ErrorCode::malformed) << length;
+    EXPECT_FALSE(cut.error().hint.empty()) << length;
   }
 }
 
