@@ -156,6 +156,36 @@ TEST_F(Float16Test, ComputedScalesStayFloat32) {
   EXPECT_EQ(difference(c, {floats("x", {1, 1, 3, 2}, random_floats(6, 1))}), "");
 }
 
+// Positions times frequencies, as rotary embeddings have them: at position 1500, float16 has no digits of the angle.
+TEST_F(Float16Test, AnglesOfPositionsStayExact) {
+  ASSERT_OK_AND(const auto c, convert(at_opset(17, R"(g (int64[1, N] p, float[1, N, 4] x) => (float[1, N, 4] y)
+    <float[1, 2, 1] frequency = {1.0, 0.37}> {
+    one = Constant<value_ints = [1]>()
+    u = Unsqueeze(p, one)
+    f = Cast<to = 1>(u)
+    m = MatMul(frequency, f)
+    t = Transpose<perm = [0, 2, 1]>(m)
+    e = Concat<axis = -1>(t, t)
+    c = Cos(e)
+    s = Sin(e)
+    a = Mul(x, c)
+    b = Mul(x, s)
+    y = Add(a, b)
+  })")));
+  EXPECT_EQ(c.type("s"), "float32");
+  EXPECT_EQ(c.type("a"), "float16");
+  EXPECT_EQ(c.type("frequency"), "float32");
+  EXPECT_EQ(c.report.kept.size(), 5u);
+  EXPECT_EQ(difference(c, {longs("p", {1, 2}, {1500, 1777}), floats("x", {1, 2, 4}, random_floats(8, 9))}), "");
+  // Of activations, a sine is like any other function.
+  ASSERT_OK_AND(const auto snake, convert(at_opset(17, R"(g (float[2] x) => (float[2] y) {
+    a = Tanh(x)
+    s = Sin(a)
+    y = Add(s, a)
+  })")));
+  EXPECT_EQ(snake.type("s"), "float16");
+}
+
 // Weights far over 2 GiB, of which the disk holds nothing: no pass over them, no copy of them.
 TEST_F(Float16Test, WeightsOfAnySize) {
   TemporaryFolder folder;

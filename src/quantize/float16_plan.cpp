@@ -52,6 +52,7 @@ void Float16Plan::decide() {
     return is_onnx(*node, "IsInf") || is_onnx(*node, "IsNaN") ||
            (is_onnx(*node, "Equal") && types_.is_float32(node->input(0)));
   });
+  keep_angles();
   keep_regions_between_integers();
   settle_quantizers(*model_.graph);
   collect_wants(*model_.graph);

@@ -50,6 +50,8 @@ class Float16Plan {
   void keep(const Node& node, std::string reason);
 
   void follow_integer_sums(const Node& node);
+  void keep_angles();
+  bool gathers_angle(const Node& node, std::vector<const Node*>& nodes) const;
   void keep_regions_between_integers();
   bool is_in_region(const Node& node, const std::unordered_set<const Node*>& region) const;
   void settle_quantizers(const Graph& graph);

@@ -2,6 +2,7 @@
 // lies between integers, and quantize and dequantize nodes with it.
 
 #include <algorithm>
+#include <array>
 #include <deque>
 
 #include "graph/float_formats.h"
@@ -36,6 +37,7 @@ bool values_survive(const Tensor& tensor) {
 
 constexpr const char* sums_reason = "sums of integer products pass the range of float16";
 constexpr const char* between_reason = "lies between integers";
+constexpr const char* angle_reason = "an angle has more digits than float16";
 constexpr const char* bias_reason = "the scale of an int32 bias is too small for float16";
 constexpr const char* scale_reason = "its scale is outside the normal range of float16";
 
@@ -69,6 +71,52 @@ void Float16Plan::follow_integer_sums(const Node& node) {
       const Tensor* tensor = scale ? constant_tensor(*scale) : nullptr;
       if (tensor && tensor->data && scale->uses().size() == 1 && !scale->is_graph_output() && values_survive(*tensor))
         stored_scales_.insert(scale);
+    }
+  }
+}
+
+// The nodes that lead to an angle: from positions (integers, a Range, an input of the model) by arithmetic with small
+// constants. False where the angle is made of anything else.
+bool Float16Plan::gathers_angle(const Node& node, std::vector<const Node*>& nodes) const {
+  constexpr std::array<std::string_view, 15> arithmetic{"Add",     "Concat",   "Div",    "Einsum",    "Expand",
+                                                        "Gemm",    "Identity", "MatMul", "Mul",       "Reshape",
+                                                        "Squeeze", "Sub",      "Slice",  "Transpose", "Unsqueeze"};
+  constexpr std::size_t most_nodes = 64;
+  constexpr std::uint64_t most_elements = 65536;
+  if (std::find(nodes.begin(), nodes.end(), &node) != nodes.end()) return true;
+  nodes.push_back(&node);
+  if (nodes.size() > most_nodes) return false;
+  for (const Value* value : node.inputs()) {
+    if (!types_.is_float32(value)) continue;
+    if (const Tensor* tensor = constant_tensor(*value)) {
+      if (tensor->element_count() > most_elements) return false;
+      continue;
+    }
+    const Node* producer = value->producer();
+    if (!producer) {
+      if (!value->is_graph_input() || value->graph()->parent() || !options_.keep_io_types) return false;
+      continue;
+    }
+    if (is(producer, "Range") || is(producer, "Constant")) continue;
+    if (is(producer, "Cast")) {
+      if (!is_whole_type(types_.of(producer->input(0)))) return false;
+      continue;
+    }
+    const bool passes = is_onnx_domain(producer->domain) &&
+                        std::find(arithmetic.begin(), arithmetic.end(), producer->op_type) != arithmetic.end();
+    if (!passes || !gathers_angle(*producer, nodes)) return false;
+  }
+  return true;
+}
+
+// A position of 1000 times a frequency is 1000 +- 0.25 in float16: its sine would be noise. The sine itself fits.
+void Float16Plan::keep_angles() {
+  for (const Node* node : order_) {
+    if ((!is(node, "Sin") && !is(node, "Cos")) || treatment(*node) != Treatment::convert) continue;
+    std::vector<const Node*> nodes;
+    if (!gathers_angle(*node, nodes)) continue;
+    for (const Node* part : nodes) {
+      if (treatment(*part) == Treatment::convert) keep(*part, angle_reason);
     }
   }
 }
