@@ -67,6 +67,47 @@ class ConcatenatedBytes final : public ByteSource {
   std::uint64_t size_ = 0;
 };
 
+class SideBySideBytes final : public ByteSource {
+ public:
+  SideBySideBytes(std::vector<Bytes> matrices, std::vector<std::uint64_t> row_bytes)
+      : matrices_(std::move(matrices)), row_bytes_(std::move(row_bytes)) {
+    for (const Bytes& matrix : matrices_) size_ += matrix->size();
+    for (const std::uint64_t bytes : row_bytes_) line_ += bytes;
+  }
+  std::uint64_t size() const override { return size_; }
+  // Rows of each matrix are read in bands and copied to their places.
+  Status read(std::uint64_t offset, std::span<std::byte> out) const override {
+    const std::uint64_t end = offset + out.size();
+    const std::uint64_t band = std::max<std::uint64_t>(1, band_bytes / line_);
+    std::vector<std::byte> rows;
+    for (std::uint64_t first = offset / line_; first * line_ < end; first += band) {
+      const std::uint64_t count = std::min(band, (end + line_ - 1) / line_ - first);
+      std::uint64_t column = 0;
+      for (std::size_t i = 0; i < matrices_.size(); ++i) {
+        const std::uint64_t width = row_bytes_[i];
+        rows.resize(static_cast<std::size_t>(count * width));
+        MK_CHECK(matrices_[i]->read(first * width, rows));
+        for (std::uint64_t row = 0; row < count; ++row) {
+          const std::uint64_t place = (first + row) * line_ + column;
+          const std::uint64_t from = std::max(place, offset), to = std::min(place + width, end);
+          if (from >= to) continue;
+          std::memcpy(out.data() + (from - offset), rows.data() + row * width + (from - place),
+                      static_cast<std::size_t>(to - from));
+        }
+        column += width;
+      }
+    }
+    return {};
+  }
+
+ private:
+  static constexpr std::uint64_t band_bytes = 1u << 20;
+  std::vector<Bytes> matrices_;
+  std::vector<std::uint64_t> row_bytes_;
+  std::uint64_t size_ = 0;
+  std::uint64_t line_ = 0;
+};
+
 class SlicedBytes final : public ByteSource {
  public:
   SlicedBytes(Bytes source, std::uint64_t offset, std::uint64_t length)
@@ -125,6 +166,14 @@ Bytes concatenated(std::vector<Bytes> parts) {
   if (parts.empty()) return owned_bytes({});
   if (parts.size() == 1) return std::move(parts.front());
   return std::make_shared<ConcatenatedBytes>(std::move(parts));
+}
+
+Bytes side_by_side(std::vector<Bytes> matrices, std::vector<std::uint64_t> row_bytes) {
+  assert(matrices.size() == row_bytes.size());
+  std::uint64_t size = 0;
+  for (const Bytes& matrix : matrices) size += matrix->size();
+  if (size == 0) return owned_bytes({});
+  return std::make_shared<SideBySideBytes>(std::move(matrices), std::move(row_bytes));
 }
 
 Bytes sliced(Bytes source, std::uint64_t offset, std::uint64_t length) {

@@ -54,6 +54,8 @@ Bytes owned_values(const std::vector<T>& values) {
 // source.
 Bytes transposed(Bytes source, std::uint64_t batch, std::uint64_t rows, std::uint64_t columns, std::uint64_t width);
 Bytes concatenated(std::vector<Bytes> parts);
+// Matrices with the same number of rows, next to each other: `row_bytes` of each.
+Bytes side_by_side(std::vector<Bytes> matrices, std::vector<std::uint64_t> row_bytes);
 Bytes sliced(Bytes source, std::uint64_t offset, std::uint64_t length);
 // Between float64, float32, float16 and bfloat16 (round to nearest even; overflow of float16 gives infinity), and
 // between integer types and bool where the caller knows that values fit. unsupported for other pairs, when read.

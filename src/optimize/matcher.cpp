@@ -17,7 +17,7 @@ struct DefaultAttribute {
   double value;
 };
 // What an attribute is where a node does not give it (ONNX operators).
-constexpr std::array<DefaultAttribute, 15> default_attributes{{
+constexpr std::array<DefaultAttribute, 16> default_attributes{{
     {"", "keepdims", 1},
     {"", "alpha", 1},
     {"", "beta", 1},
@@ -29,6 +29,7 @@ constexpr std::array<DefaultAttribute, 15> default_attributes{{
     {"Softmax", "axis", -1},
     {"LogSoftmax", "axis", -1},
     {"LayerNormalization", "axis", -1},
+    {"RMSNormalization", "axis", -1},
     {"Flatten", "axis", 1},
     {"", "group", 1},
     {"", "training_mode", 0},

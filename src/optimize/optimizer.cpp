@@ -114,7 +114,7 @@ class Attempt {
     }
     Patch patch(run.opset());
     if (const Outcome outcome = pass.rewrite(*found, patch); !outcome.done) {
-      run.miss(root, outcome.reason);
+      if (!outcome.reason.empty()) run.miss(root, outcome.reason);
       return;
     }
     run.apply(std::move(patch), root);

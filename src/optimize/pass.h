@@ -20,7 +20,7 @@
 
 namespace mk {
 
-// Whether a match was rewritten; the reason where it was not.
+// Whether a match was rewritten; the reason where it was not, empty where it is none that a user would look for.
 struct Outcome {
   bool done = false;
   std::string reason;

@@ -9,6 +9,7 @@ NewNode& PatchNode::node() const { return patch_->nodes_[static_cast<std::size_t
 PatchValue PatchNode::operator[](std::uint32_t output) const {
   NewNode& made = node();
   if (output >= made.outputs.size()) made.outputs.resize(output + 1);
+  if (!made.outputs[output]) made.outputs[output].emplace();
   PatchValue value;
   value.node_ = index_;
   value.output_ = output;
@@ -23,7 +24,7 @@ PatchNode Patch::op(std::string_view name, std::vector<PatchValue> inputs) {
   if (dot != std::string_view::npos) node.domain = name.substr(0, dot);
   node.op_type = name.substr(dot == std::string_view::npos ? 0 : dot + 1);
   node.inputs = std::move(inputs);
-  node.outputs.resize(1);
+  node.outputs.emplace_back(Type{});
   return {*this, static_cast<std::int32_t>(nodes_.size() - 1)};
 }
 

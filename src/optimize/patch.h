@@ -37,7 +37,8 @@ class PatchValue {
 struct NewNode {
   std::string domain, op_type;
   std::vector<PatchValue> inputs;
-  std::vector<std::optional<Type>> outputs;  // the type where no schema gives it; one output unless more are asked for
+  // By index, the type where no schema gives it. Those that nobody asks for are absent, but for the first.
+  std::vector<std::optional<Type>> outputs;
   std::vector<Attribute> attributes;
   std::string name;                  // empty: after the node that the patch stands before
   std::optional<Metadata> metadata;  // the same
@@ -67,7 +68,7 @@ class PatchNode {
     node().outputs[value.output_] = std::move(type);
     return *this;
   }
-  PatchNode& like(const Value* value) { return typed(value->type); }
+  PatchNode& like(const Value* value, std::uint32_t output = 0) { return typed(value->type, output); }
   PatchValue operator[](std::uint32_t output) const;
   operator PatchValue() const { return (*this)[0]; }  // NOLINT(google-explicit-constructor): a node is its first output
 

@@ -61,7 +61,7 @@ std::optional<std::string> PatchApplier::make(Patch& patch, Node& anchor, Made& 
     std::vector<Value*> inputs, outputs;
     for (const PatchValue& input : wanted.inputs) inputs.push_back(resolve(input, made));
     for (const auto& type : wanted.outputs) {
-      outputs.push_back(graph.add_value(graph.unique_name(stem_of(anchor, wanted.op_type)), type.value_or(Type{})));
+      outputs.push_back(type ? graph.add_value(graph.unique_name(stem_of(anchor, wanted.op_type)), *type) : nullptr);
     }
     Node* node = graph.add_node(wanted.op_type, std::move(inputs), std::move(outputs), &anchor);
     node->domain = wanted.domain;

@@ -6,14 +6,10 @@
 namespace mk {
 namespace {
 
-constexpr std::string_view patterns[] = {
-    R"(
-  e = Erf(Div(x, 1.41421356))
-  y = Mul(Mul(x, Add(e, 1)), 0.5) | Mul(Mul(x, 0.5), Add(e, 1)) | Mul(x, Mul(Add(e, 1), 0.5))
-)",
-    R"(
-  e = Erf(Mul(x, 0.70710678))
-  y = Mul(Mul(x, Add(e, 1)), 0.5) | Mul(Mul(x, 0.5), Add(e, 1)) | Mul(x, Mul(Add(e, 1), 0.5))
+constexpr std::string_view patterns[] = {R"(
+  e = Erf((Div(x, 1.41421356) | Mul(x, 0.70710678)))
+  f = Add(e, 1)
+  y = Mul(Mul(x, f), 0.5) | Mul(Mul(x, 0.5), f) | Mul(x, (Mul(f, 0.5) | Add(Mul(e, 0.5), 0.5)))
 )"};
 
 Outcome rewrite(const Match& m, Patch& p) {

@@ -1,0 +1,47 @@
+// A residual sum and the normalization after it become one node. The sum stays to be had where others use it.
+
+#include "optimize/operands.h"
+#include "optimize/pass.h"
+
+namespace mk {
+namespace {
+
+constexpr std::string_view patterns[] = {R"(
+  s* = Add(a, b)
+  y  = LayerNormalization(s, gamma, beta?, axis=-1)
+)",
+                                         R"(
+  s* = Add(a, b)
+  y  = RMSNormalization(s, gamma, axis=-1)
+)"};
+
+Outcome rewrite(const Match& m, Patch& p) {
+  const Node& norm = m.root();
+  const Value* y = m["y"];
+  // Kernels that add and take the mean in 16 bits lose what float32 statistics keep.
+  if (y->type.element != DataType::float32) return skip("only float32 sums are proven to keep their precision");
+  if (m.rank("s") != 3 && m.rank("s") != 2) return skip("the sum is not of two or three dimensions");
+  if (!same_shape(m["a"], m["s"]) || !same_shape(m["b"], m["s"])) return skip("one operand of the sum is broadcast");
+  for (std::size_t i = 1; i < norm.outputs().size(); ++i) {
+    if (norm.output(i) && !norm.output(i)->is_unused()) return skip("its statistics are used");
+  }
+  const bool simple = norm.op_type == "RMSNormalization";
+  PatchNode fused = simple ? p.op("com.microsoft.SkipSimplifiedLayerNormalization", {m["a"], m["b"], m["gamma"]})
+                           : p.op("com.microsoft.SkipLayerNormalization", {m["a"], m["b"], m["gamma"], m["beta"]});
+  fused.with("epsilon", norm.real("epsilon", 1e-5F)).like(y);
+  p.replace(m["y"], fused);
+  if (m["s"]->uses().size() > 1 || m["s"]->is_graph_output()) p.replace(m["s"], fused.like(m["s"], 3)[3]);
+  return fired;
+}
+
+}  // namespace
+
+extern const Pass skip_layer_norm_fusion;
+const Pass skip_layer_norm_fusion{.name = "skip-layer-norm-fusion",
+                                  .category = "layer_norm",
+                                  .summary = "A residual sum and LayerNormalization become SkipLayerNormalization",
+                                  .depends = "layer-norm-fusion",
+                                  .patterns = patterns,
+                                  .rewrite = rewrite};
+
+}  // namespace mk
