@@ -55,6 +55,15 @@ Result<std::vector<Chosen>> choose(const Model& model, const OptimizeOptions& op
   return chosen;
 }
 
+// How many nodes every match has.
+std::size_t required_lines(const Pattern& pattern) {
+  const auto always = [](const PatternLine& line) {
+    return std::none_of(line.alternatives.begin(), line.alternatives.end(),
+                        [](const PatternCall& call) { return call.skippable; });
+  };
+  return static_cast<std::size_t>(std::count_if(pattern.lines.begin(), pattern.lines.end(), always));
+}
+
 // One optimization from start to end, without the passes that are barred.
 class Attempt {
  public:
@@ -109,7 +118,7 @@ class Attempt {
     NearMatch near;
     const std::optional<Match> found = match(pattern, root, run.explains() ? &near : nullptr);
     if (!found) {
-      if (near.nodes * 2 > pattern.lines.size()) run.miss(root, near.reason);
+      if (near.nodes * 2 > required_lines(pattern)) run.miss(root, near.reason);
       return;
     }
     Patch patch(run.opset());

@@ -1,7 +1,5 @@
 #include "optimize/patch.h"
 
-#include <algorithm>
-
 namespace mk {
 
 NewNode& PatchNode::node() const { return patch_->nodes_[static_cast<std::size_t>(index_)]; }
@@ -35,7 +33,9 @@ PatchNode Patch::copy(const Node& original, std::vector<PatchValue> inputs) {
   node.op_type = original.op_type;
   node.name = original.name;
   node.metadata = original.metadata;
-  node.outputs.resize(std::max<std::size_t>(original.outputs().size(), 1));
+  for (std::uint32_t i = 0; i < original.outputs().size(); ++i) {
+    if (original.output(i)) static_cast<void>(made[i]);
+  }
   for (const Attribute& attribute : original.attributes()) made.with(attribute);
   return made;
 }

@@ -1,7 +1,9 @@
 #include "optimize/patch_applier.h"
 
 #include <algorithm>
+#include <string>
 #include <unordered_set>
+#include <utility>
 
 namespace mk {
 namespace {
@@ -68,7 +70,11 @@ std::optional<std::string> PatchApplier::make(Patch& patch, Node& anchor, Made& 
     for (Attribute& attribute : wanted.attributes) node->set_attribute(std::move(attribute));
     node->metadata = wanted.metadata ? std::move(*wanted.metadata) : anchor.metadata;
     node->name = wanted.name;
-    if (node->name.empty() && !anchor.name.empty()) node->name = anchor.name + '/' + wanted.op_type;
+    if (node->name.empty() && !anchor.name.empty()) {
+      const auto alike = std::count_if(made.nodes.begin(), made.nodes.end(),
+                                       [&](const Node* other) { return other->op_type == wanted.op_type; });
+      node->name = anchor.name + '/' + wanted.op_type + (alike > 0 ? '_' + std::to_string(alike) : std::string());
+    }
     made.nodes.push_back(node);
     if (const auto inferred = inference_.infer(*node); !inferred) {
       return "makes a node that cannot run: " + inferred.error().to_string();
@@ -166,13 +172,13 @@ std::optional<std::string> PatchApplier::apply(Patch patch, Node& anchor) {
     unmake(made, graph);
     return refused;
   }
-  const std::string anchor_name = anchor.name;
+  std::string anchor_name = anchor.name;  // for the first node that takes a value's place
   for (const auto& [old, replacement] : patch.replaced_) {
     Value* with = resolve(replacement, made);
     take_place(old, with, released);
-    if (replacement.node_ < 0) continue;
+    if (replacement.node_ < 0 || anchor_name.empty()) continue;
     const NewNode& wanted = patch.nodes_[static_cast<std::size_t>(replacement.node_)];
-    if (wanted.name.empty()) with->producer()->name = anchor_name;
+    if (wanted.name.empty()) with->producer()->name = std::exchange(anchor_name, {});
   }
   for (Node* node : made.nodes) index_.add(node);
   released.insert(released.end(), made.constants.begin(), made.constants.end());
