@@ -72,9 +72,7 @@ TEST(FusedOperatorsTest, EncodersAreFew) {
       {"Attention", 2}, {"MatMul", 6}, {"SkipLayerNormalization", 4}, {"BiasGelu", 2}};
   std::map<std::string, int> text = layers;
   text["EmbedLayerNormalization"] = 1;
-  std::map<std::string, int> image = layers;  // normalized before each half of a layer, and at the end
-  image["SkipLayerNormalization"] = 4;
-  image["LayerNormalization"] = 1;
+  const std::map<std::string, int> image{{"Attention", 2}, {"MatMul", 6}, {"BiasGelu", 2}};
   for (const bool dynamic : {false, true}) {
     for (const Row& row : {Row{"bert.feature-extraction", text}, Row{"distilbert.feature-extraction", text},
                            Row{"roberta.feature-extraction", text}, Row{"xlm-roberta.feature-extraction", text},

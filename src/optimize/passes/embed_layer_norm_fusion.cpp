@@ -55,6 +55,19 @@ bool is_float_table(const Value* table) {
   return rank_of(table) == 2 && table->type.element == DataType::float32 && is_constant(table);
 }
 
+// A table whose first `count` rows are taken by Slice; null where it is something else.
+Value* first_rows(const Value* term, const Dim& count) {
+  const Node* slice = term->producer();
+  if (!slice || slice->op_type != "Slice" || !slice->domain.empty() || !is_float_table(slice->input(0))) return nullptr;
+  const std::vector<std::int64_t> zero{0}, one{1};
+  const bool from_start = integers_of(slice->input(1)) == zero && slice->input(3) &&
+                          integers_of(slice->input(3)) == zero &&
+                          (!slice->input(4) || integers_of(slice->input(4)) == one);
+  const Dim rows = dim_of(slice->input(0), 0);
+  const bool all = same_dim(dim_of(term, 0), count) || same_dim(dimension_read(slice->input(2)), count);
+  return from_start && all && rows.is_known() && rows.value > 1 ? slice->input(0) : nullptr;
+}
+
 // What one term of the sum adds to `found`; a reason where it is no embedding.
 std::optional<std::string> sort_in(Value* term, const Value* s, Embeddings& found) {
   const Node* gather = term->producer();
@@ -77,6 +90,11 @@ std::optional<std::string> sort_in(Value* term, const Value* s, Embeddings& foun
       }
       found.shared = {table, ids};
     }
+    return std::nullopt;
+  }
+  if (Value* table = first_rows(term, dim_of(s, 1))) {
+    if (found.positions || found.shared.table) return "it adds two position embeddings";
+    found.positions = table;
     return std::nullopt;
   }
   const auto dims = static_dims(term);
