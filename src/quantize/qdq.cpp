@@ -20,15 +20,15 @@ Status check_types(const QdqOptions& options) {
   return {};
 }
 
-Status prepare(Model& model) {
+}  // namespace
+
+Status prepare_qdq(Model& model) {
   MK_CHECK(check_not_compiled(model));
   MK_CHECK(infer_shapes(model));
   MK_CHECK(fold_weight_constants(model));
   MK_CHECK(soften_masks(model));
   return {};
 }
-
-}  // namespace
 
 QdqScope chosen_scope(Model& model, const QdqOptions& options) {
   if (options.scope != QdqScope::automatic) return options.scope;
@@ -54,7 +54,7 @@ Result<QdqReport> insert_qdq(Model& model, const TensorRanges& ranges, const Qdq
   if (model.opset() < 10)
     return fail(ErrorCode::unsupported, "opset " + std::to_string(model.opset()) + " has no QuantizeLinear", {},
                 "convert the model to opset 10 or later");
-  MK_CHECK(prepare(model));
+  MK_CHECK(prepare_qdq(model));
   QdqOptions options = requested;
   options.scope = chosen_scope(model, requested);
   QdqReport report;
@@ -67,7 +67,7 @@ Result<QdqReport> insert_qdq(Model& model, const TensorRanges& ranges, const Qdq
 }
 
 Result<std::vector<std::string>> tensors_to_observe(Model& model, const QdqOptions& requested) {
-  MK_CHECK(prepare(model));
+  MK_CHECK(prepare_qdq(model));
   QdqOptions options = requested;
   options.scope = chosen_scope(model, requested);
   std::set<std::string> names;

@@ -63,6 +63,10 @@ struct QdqReport {
 // malformed and failed as shape inference and the reading of weights say. After an error the model is not usable.
 Result<QdqReport> insert_qdq(Model& model, const TensorRanges& ranges, const QdqOptions& options);
 
+// What the functions here do first, and which changes nothing where it was done: types are inferred, constants folded,
+// masks made small.
+Status prepare_qdq(Model& model);
+
 // What automatic comes to for a model; other scopes stay. Where op_types are given, it is all.
 QdqScope chosen_scope(Model& model, const QdqOptions& options);
 
