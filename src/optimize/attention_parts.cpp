@@ -27,6 +27,9 @@ std::string what_makes(const Value* value) {
 
 std::int64_t known(const Dim& dim) { return dim.is_known() ? dim.value : 0; }
 
+// Whether a constant of one element broadcasts nothing.
+bool keeps_shape(const Value* value, const Value* factor) { return rank_of(value) >= rank_of(factor); }
+
 // Of a joint tensor [3, batch, heads, tokens, size]: Gather of one, or Squeeze of one of a Split in three.
 std::optional<Heads> part_of_joint(Value* value) {
   Value* stacked = nullptr;
@@ -95,12 +98,12 @@ Scaled without_factor(Value* value) {
   if (const Node* mul = made_by(value, "Mul")) {
     for (std::size_t side = 0; side < 2; ++side) {
       const auto factor = scalar_of(mul->input(side));
-      if (!factor || !same_shape(mul->input(1 - side), value)) continue;
+      if (!factor || !keeps_shape(mul->input(1 - side), mul->input(side))) continue;
       return {mul->input(1 - side), *factor};
     }
   } else if (const Node* div = made_by(value, "Div")) {
     const auto divisor = scalar_of(div->input(1));
-    if (divisor && *divisor != 0 && same_shape(div->input(0), value)) return {div->input(0), 1 / *divisor};
+    if (divisor && *divisor != 0 && keeps_shape(div->input(0), div->input(1))) return {div->input(0), 1 / *divisor};
   }
   return scaled;
 }

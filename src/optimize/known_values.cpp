@@ -47,12 +47,11 @@ void KnownValues::follow(const Node& node) {
 
 const KnownValue* KnownValues::value_of(const Value& value) {
   auto found = values_.find(&value);
-  if (found == values_.end()) {
-    const Tensor* tensor = value.is_graph_input() ? nullptr : value.initializer();
-    if (!tensor) return nullptr;
-    found = values_.emplace(&value, known_value_of(*tensor)).first;
+  if (const Tensor* tensor = value.is_graph_input() ? nullptr : value.initializer()) {
+    // Read again each time: a new initializer may stand where a value was that is gone.
+    found = values_.insert_or_assign(&value, known_value_of(*tensor)).first;
   }
-  return found->second ? &*found->second : nullptr;
+  return found != values_.end() && found->second ? &*found->second : nullptr;
 }
 
 const Tensor* KnownValues::tensor_of(const Value& value) {

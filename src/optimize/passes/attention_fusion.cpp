@@ -15,8 +15,8 @@ namespace mk {
 namespace {
 
 constexpr std::string_view patterns[] = {R"(
-  raw    = MatMul(q, kt)
-  scores = Div(raw, divisor) | Mul?(raw, factor)
+  raw*   = MatMul(q, kt)
+  scores* = Div(raw, divisor) | Mul?(raw, factor)
   masked = Where(keep, scores, fill) | Where(drop, fill, scores) | Add?(scores, mask)
   p      = Softmax(Cast?(masked), axis=-1)
   sure   = Where(IsNaN(p), 0, p) | Cast?(p)
@@ -156,7 +156,23 @@ std::vector<PatchValue> separate(const Operands& parts, DataType type, Patch& p)
   return {q.flat, k.flat, v.flat, PatchValue()};
 }
 
+// A node outside the match that reads the scores: one that reads more than their shape, if there is such a one.
+const Node* other_reader(const Match& m) {
+  const Node* of_shape = nullptr;
+  for (const Value* scores : {m["raw"], m["scores"]}) {
+    for (const Use& use : scores->uses()) {
+      if (std::find(m.nodes().begin(), m.nodes().end(), use.node) != m.nodes().end()) continue;
+      if (use.node->op_type != "Shape") return use.node;
+      of_shape = use.node;
+    }
+  }
+  return of_shape;
+}
+
 Outcome rewrite(const Match& m, Patch& p) {
+  const Node* const reader = other_reader(m);
+  if (reader && reader->op_type != "Shape") return skip("the scores are also used by " + reader->label());
+  if (m["raw"]->is_graph_output() || m["scores"]->is_graph_output()) return skip("the scores are also a graph output");
   const Value* const y = m["y"];
   if (rank_of(m["raw"]) != 4 || !joins_heads(m["t"], y)) {
     return skip("it is not proven that the result is [batch, tokens, heads * size] of its heads");
@@ -167,6 +183,8 @@ Outcome rewrite(const Match& m, Patch& p) {
   const DataType type = y->type.element;
   const Masking mask = masking(m, p);
   if (!mask.problem.empty()) return skip(mask.problem);
+  // A padding mask is taken where it comes into the graph, and what gave it the scores' shape goes.
+  if (reader && mask.fill == 0) return skip("the shape of the scores is also read by " + reader->label());
   const bool checks_nan = m.node("sure") && m.node("sure")->op_type == "Where";
   if (checks_nan && m.node("masked") && !(mask.fill < 0 && std::isfinite(mask.fill))) {
     return skip("rows that are masked entirely become zeros, which the kernel does not do");

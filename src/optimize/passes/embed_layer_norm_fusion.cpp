@@ -26,7 +26,7 @@ struct Embeddings {
   std::vector<Lookup> lookups;  // by ids of the whole batch
   Value* positions = nullptr;   // a table whose first rows are taken in order
   Lookup shared;                // by the same ids for all of the batch
-  Value* row = nullptr;         // one constant row
+  Bytes row;                    // one constant row
 };
 
 // Whether ids are 0, 1, 2 ... along the last axis, `count` of them.
@@ -68,6 +68,20 @@ Value* first_rows(const Value* term, const Dim& count) {
   return from_start && all && rows.is_known() && rows.value > 1 ? slice->input(0) : nullptr;
 }
 
+// The row that all rows of a constant are; null where they differ, or it is too large to look at.
+Bytes only_row(const Value* term) {
+  constexpr std::uint64_t most_bytes = 32u << 20;
+  const std::optional<Tensor> tensor = constant_of(term);
+  if (!tensor || tensor->dims.empty() || tensor->byte_count() > most_bytes) return nullptr;
+  const auto bytes = read_all(*tensor->data);
+  const auto width = static_cast<std::size_t>(tensor->dims.back()) * sizeof(float);
+  if (!bytes || width == 0 || bytes->empty()) return nullptr;
+  for (std::size_t at = width; at < bytes->size(); at += width) {
+    if (std::memcmp(bytes->data(), bytes->data() + at, width) != 0) return nullptr;
+  }
+  return sliced(tensor->data, 0, width);
+}
+
 // What one term of the sum adds to `found`; a reason where it is no embedding.
 std::optional<std::string> sort_in(Value* term, const Value* s, Embeddings& found) {
   const Node* gather = term->producer();
@@ -101,39 +115,38 @@ std::optional<std::string> sort_in(Value* term, const Value* s, Embeddings& foun
   if (!dims || dims->empty() || term->type.element != DataType::float32 || !is_constant(term)) {
     return term->name() + " is neither a lookup in a table nor a constant";
   }
-  const bool leading_ones = std::all_of(dims->begin(), dims->end() - std::min<std::ptrdiff_t>(2, std::ssize(*dims)),
-                                        [](std::int64_t dim) { return dim == 1; });
-  if (!leading_ones || dims->back() != dim_of(s, 2).value) return term->name() + " has another shape than the sum";
-  const bool one_row = dims->size() == 1 || (*dims)[dims->size() - 2] == 1;
-  Value*& place = one_row && !same_dim(dim_of(s, 1), Dim::known(1)) ? found.row : found.positions;
-  if (place || (&place == &found.positions && found.shared.table)) return "it adds two of a kind";
-  place = term;
+  if (dims->back() != dim_of(s, 2).value || dims->size() > 3) return term->name() + " has another shape than the sum";
+  if (const Bytes row = only_row(term); row && !same_dim(dim_of(s, 1), Dim::known(1))) {
+    if (found.row) return "it adds two constant rows";
+    found.row = row;
+    return std::nullopt;
+  }
+  if (dims->size() == 3 && dims->front() != 1) return term->name() + " is a constant that differs in the batch";
+  if (found.positions || found.shared.table) return "it adds two position embeddings";
+  found.positions = term;
   return std::nullopt;
 }
 
 // A table as a matrix, with a constant row added to each of its rows.
-std::optional<PatchValue> position_table(Patch& p, Value* table, const Value* row) {
+std::optional<PatchValue> position_table(Patch& p, Value* table, const Bytes& row) {
   std::optional<Tensor> tensor = constant_of(table);
   if (!tensor || tensor->dims.size() < 2) return std::nullopt;
   if (!row && tensor->dims.size() == 2) return table;
   tensor->name = table->name();
   tensor->dims.erase(tensor->dims.begin(), tensor->dims.end() - 2);
   if (row) {
-    const std::optional<Tensor> added = constant_of(row);
-    if (!added) return std::nullopt;
-    tensor->data =
-        computed(tensor->byte_count(), [rows = tensor->data, one = added->data](std::span<std::byte> out) -> Status {
-          MK_CHECK(rows->read(0, out));
-          MK_TRY(const std::vector<std::byte> addend, read_all(*one));
-          for (std::size_t at = 0; at < out.size(); at += sizeof(float)) {
-            float sum, value;
-            std::memcpy(&sum, out.data() + at, sizeof sum);
-            std::memcpy(&value, addend.data() + at % addend.size(), sizeof value);
-            sum += value;
-            std::memcpy(out.data() + at, &sum, sizeof sum);
-          }
-          return Status{};
-        });
+    tensor->data = computed(tensor->byte_count(), [rows = tensor->data, one = row](std::span<std::byte> out) -> Status {
+      MK_CHECK(rows->read(0, out));
+      MK_TRY(const std::vector<std::byte> addend, read_all(*one));
+      for (std::size_t at = 0; at < out.size(); at += sizeof(float)) {
+        float sum, value;
+        std::memcpy(&sum, out.data() + at, sizeof sum);
+        std::memcpy(&value, addend.data() + at % addend.size(), sizeof value);
+        sum += value;
+        std::memcpy(out.data() + at, &sum, sizeof sum);
+      }
+      return Status{};
+    });
   }
   return p.constant(std::move(*tensor));
 }
