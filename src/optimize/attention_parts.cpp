@@ -30,25 +30,45 @@ std::int64_t known(const Dim& dim) { return dim.is_known() ? dim.value : 0; }
 // Whether a constant of one element broadcasts nothing.
 bool keeps_shape(const Value* value, const Value* factor) { return rank_of(value) >= rank_of(factor); }
 
-// Of a joint tensor [3, batch, heads, tokens, size]: Gather of one, or Squeeze of one of a Split in three.
-std::optional<Heads> part_of_joint(Value* value) {
+// The place of a part along the first axis of `stacked`, which it is alone in: by Gather of a scalar, or Squeeze of one
+// of a Split in three or of a Slice of one.
+struct Part {
   Value* stacked = nullptr;
-  Heads heads;
-  if (const Node* gather = made_by(value, "Gather"); gather && gather->integer("axis", 0) == 0) {
+  std::int64_t place = 0;
+};
+std::optional<Part> part_of(Value* value) {
+  if (const Node* gather = made_by(value, "Gather")) {
     const auto index = integers_of(gather->input(1));
-    if (!index || index->size() != 1 || rank_of(gather->input(1)) != 0) return std::nullopt;
-    heads.part = index->front() + (index->front() < 0 ? 3 : 0);
-    stacked = gather->input(0);
-  } else if (const Node* squeeze = made_by(value, "Squeeze")) {
-    const Node* split = made_by(squeeze->input(0), "Split");
-    const auto* held = squeeze->integers("axes");
-    const auto axes = held ? std::optional(*held) : integers_of(squeeze->input(1));
-    if (!split || split->integer("axis", 0) != 0 || split->outputs().size() != 3 || axes != Integers{0}) {
+    if (gather->integer("axis", 0) != 0 || !index || index->size() != 1 || rank_of(gather->input(1)) != 0) {
       return std::nullopt;
     }
-    heads.part = squeeze->input(0)->output_index();
-    stacked = split->input(0);
+    return Part{gather->input(0), index->front() + (index->front() < 0 ? 3 : 0)};
   }
+  const Node* squeeze = made_by(value, "Squeeze");
+  if (!squeeze) return std::nullopt;
+  const auto* held = squeeze->integers("axes");
+  const auto axes = held ? std::optional(*held) : integers_of(squeeze->input(1));
+  if (axes != Integers{0}) return std::nullopt;
+  Value* const one = squeeze->input(0);
+  if (const Node* split = made_by(one, "Split"); split && split->integer("axis", 0) == 0) {
+    if (split->outputs().size() != 3) return std::nullopt;
+    return Part{split->input(0), static_cast<std::int64_t>(one->output_index())};
+  }
+  if (const Node* slice = made_by(one, "Slice")) {
+    const auto starts = integers_of(slice->input(1)), slice_axes = integers_of(slice->input(3));
+    const bool fits = starts && starts->size() == 1 && slice_axes == Integers{0} && known(dim_of(one, 0)) == 1;
+    if (fits && starts->front() >= 0) return Part{slice->input(0), starts->front()};
+  }
+  return std::nullopt;
+}
+
+// Of a joint tensor [3, batch, heads, tokens, size].
+std::optional<Heads> part_of_joint(Value* value) {
+  const auto part = part_of(value);
+  if (!part) return std::nullopt;
+  Value* const stacked = part->stacked;
+  Heads heads;
+  heads.part = part->place;
   const Node* transpose = transpose_of(stacked, {2, 0, 3, 1, 4});
   const Node* reshape = transpose ? made_by(transpose->input(0), "Reshape") : nullptr;
   if (!reshape || rank_of(transpose->input(0)) != 5) return std::nullopt;

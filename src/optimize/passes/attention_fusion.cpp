@@ -173,6 +173,8 @@ Outcome rewrite(const Match& m, Patch& p) {
   const Node* const reader = other_reader(m);
   if (reader && reader->op_type != "Shape") return skip("the scores are also used by " + reader->label());
   if (m["raw"]->is_graph_output() || m["scores"]->is_graph_output()) return skip("the scores are also a graph output");
+  constexpr std::int64_t opset_of_last_axis = 13;  // before, Softmax goes over all axes from 1 on if it names none
+  if (p.opset() < opset_of_last_axis && !m.node("p")->attribute("axis")) return skip("the softmax is not of each row");
   const Value* const y = m["y"];
   if (rank_of(m["raw"]) != 4 || !joins_heads(m["t"], y)) {
     return skip("it is not proven that the result is [batch, tokens, heads * size] of its heads");

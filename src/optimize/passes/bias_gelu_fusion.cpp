@@ -11,6 +11,7 @@ constexpr std::string_view patterns[] = {
 
 Outcome rewrite(const Match& m, Patch& p) {
   Value *a = m["a"], *bias = m["bias"];
+  if (!is_constant(a) && !is_constant(bias)) return skip("");  // a residual sum
   if (!is_row_constant(bias, m["y"])) std::swap(a, bias);
   if (!is_row_constant(bias, m["y"])) return skip("what is added is no constant vector of the last axis");
   if (!same_shape(a, m["y"])) return skip("the bias is not all that is broadcast");

@@ -73,9 +73,14 @@ Bytes only_row(const Value* term) {
   constexpr std::uint64_t most_bytes = 32u << 20;
   const std::optional<Tensor> tensor = constant_of(term);
   if (!tensor || tensor->dims.empty() || tensor->byte_count() > most_bytes) return nullptr;
-  const auto bytes = read_all(*tensor->data);
   const auto width = static_cast<std::size_t>(tensor->dims.back()) * sizeof(float);
-  if (!bytes || width == 0 || bytes->empty()) return nullptr;
+  if (width == 0 || tensor->data->size() == 0) return nullptr;
+  std::vector<std::byte> two(static_cast<std::size_t>(std::min<std::uint64_t>(2 * width, tensor->data->size())));
+  if (!tensor->data->read(0, two) || std::memcmp(two.data(), two.data() + two.size() - width, width) != 0) {
+    return nullptr;
+  }
+  const auto bytes = read_all(*tensor->data);
+  if (!bytes) return nullptr;
   for (std::size_t at = width; at < bytes->size(); at += width) {
     if (std::memcmp(bytes->data(), bytes->data() + at, width) != 0) return nullptr;
   }
