@@ -208,12 +208,8 @@ class Inserter {
     const bool takes_output = activation.everywhere && value->is_graph_output() &&
                               (options_.quantize_outputs || graph_ != model_.graph.get());
 
-    Value* quantized = nullptr;
-    {
-      const DataType type = made.zero_point ? made.zero_point->initializer()->type : DataType::uint8;
-      quantized = add_node("QuantizeLinear", name, {value, made.scale, made.zero_point},
-                           Type::tensor(type, value->type.shape), metadata, before);
-    }
+    Value* quantized = add_node("QuantizeLinear", name, {value, made.scale, made.zero_point},
+                                Type::tensor(options_.activation_type, value->type.shape), metadata, before);
     Value* back =
         add_node("DequantizeLinear", name, {quantized, made.scale, made.zero_point}, value->type, metadata, before);
     for (const Use& use : uses) use.node->set_input(use.input, back);

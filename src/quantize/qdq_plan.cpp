@@ -372,6 +372,7 @@ class Planner {
   Result<bool> follow(Node& node, bool shares) {
     Value* input = node.input(0);
     if (!input || !is_marked(*input) || !is_float(*input)) return false;
+    if (is_dequantized(*input)) shares = shares && shares_parameters(*input, options_.activation_type);
     if (!shares) {
       if (needs_range(node.output(0)) && !can_quantize(node.output(0))) return false;
       mark_input(node, 0);

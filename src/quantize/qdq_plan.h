@@ -77,6 +77,8 @@ const QdqRuleRow* selected_rule(const Node& node, const QdqOptions& options, std
 // Whether it is the output of a DequantizeLinear, or goes into a QuantizeLinear.
 bool is_dequantized(const Value& value);
 bool is_quantized(const Value& value);
+// Whether Q and DQ behind a dequantized value can have its parameters: constants per tensor in this type.
+bool shares_parameters(const Value& value, DataType type);
 // Scale and zero point of a DequantizeLinear per tensor over constants.
 std::optional<QuantizationParameters> dequantized_parameters(const Value& value);
 

@@ -47,6 +47,14 @@ bool is_quantized(const Value& value) {
                      [](const Use& use) { return is_qdq(*use.node, "QuantizeLinear") && use.input == 0; });
 }
 
+bool shares_parameters(const Value& value, DataType type) {
+  if (!is_dequantized(value)) return false;
+  const Tensor* scale = weight_tensor(value.producer()->input(1));
+  const Tensor* zero_point = weight_tensor(value.producer()->input(2));
+  return scale && scale->dims.empty() && scale->type == DataType::float32 && zero_point && zero_point->dims.empty() &&
+         zero_point->type == type;
+}
+
 std::optional<QuantizationParameters> dequantized_parameters(const Value& value) {
   if (!is_dequantized(value)) return std::nullopt;
   const Node& node = *value.producer();

@@ -269,6 +269,36 @@ TEST_F(QdqTest, WhatIsQuantizedAlreadyStaysAsItIs) {
   EXPECT_EQ(thrice.quantize_linear + thrice.dequantize_linear, 0u);
 }
 
+TEST_F(QdqTest, DataMovementBehindOthersDequantizedValues) {
+  const auto text = [](const std::string& constants, const std::string& axis) {
+    return opset17 + "g (uint8[4,2] q) => (float[2,4] y) <" + constants + "> { x = DequantizeLinear" + axis +
+           "(q, scale, zero) y = Transpose<perm = [1, 0]>(x) }";
+  };
+  const TensorRanges ranges{{"y", {0, 1}}};
+  const struct {
+    std::string text;
+    std::size_t quantized;
+  } cases[] = {
+      {text("float scale = {0.1}, uint8 zero = {3}", ""), 1},
+      {text("float[2] scale = {0.1, 0.2}, uint8[2] zero = {3, 4}", "<axis = 1>"), 1},  // with a range of its own
+      {opset17 + "g (uint8[4,2] q) => (float[2,4] y) <float scale = {0.1}> { zero = Constant<value = uint8 {3}>() "
+                 "x = DequantizeLinear(q, scale, zero) y = Transpose<perm = [1, 0]>(x) }",
+       1},
+      {opset17 + "g (uint8[4,2] q) => (float[2,4] y) <float scale = {0.1}> { x = DequantizeLinear(q, scale) "
+                 "y = Transpose<perm = [1, 0]>(x) }",
+       1},
+  };
+  const std::vector<std::uint8_t> values{0, 1, 2, 3, 4, 5, 6, 7};
+  const std::vector<HostTensor> sample{host_tensor<std::uint8_t>("q", DataType::uint8, {4, 2}, values)};
+  for (const auto& c : cases) {
+    ASSERT_OK_AND(const auto model, model_of_text(c.text));
+    ASSERT_OK(insert_qdq(*model, ranges, {}));
+    ASSERT_OK(check_onnx(*model));
+    EXPECT_EQ(count_nodes(*model, "QuantizeLinear"), c.quantized) << c.text;
+    ASSERT_OK(run(*model, sample));
+  }
+}
+
 TEST_F(QdqTest, CompiledModelsAndOtherTypesAreRefused) {
   ASSERT_OK_AND(const auto model,
                 model_of_text("<ir_version: 8, opset_import: [\"\" : 17, \"com.microsoft\" : 1]> "
