@@ -27,6 +27,7 @@ DataType constant_type(const Node& node) {
 
 void ElementTypes::infer() {
   types_.clear();
+  types_.reserve(2 * model_.graph->node_count());
   incomplete_ = false;
   infer_graph(*model_.graph);
   if (!incomplete_) return;

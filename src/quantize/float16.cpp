@@ -33,15 +33,14 @@ Status check_data(const Graph& graph) {
   return {};
 }
 
-// Shapes that were stated may be those of one size of the input only.
-void forget_types(Graph& graph) {
-  for (Node* node : graph.nodes()) {
-    for (Value* value : node->outputs()) {
-      if (value && !(value->is_graph_output() && !graph.parent()) && value->type.is_tensor()) value->type.shape.reset();
+// Calls `visit(Value&)` for the values that nodes make, without those whose types are the model's interface.
+template <typename Visit>
+void for_each_inner_value(Graph& graph, Visit&& visit) {
+  for_each_node(graph, [&](Node& node) {
+    for (Value* value : node.outputs()) {
+      if (value && (node.graph()->parent() || !value->is_graph_output())) visit(*value);
     }
-    if (node->attributes().empty()) continue;
-    for (Graph* body : node->subgraphs()) forget_types(*body);
-  }
+  });
 }
 
 }  // namespace
@@ -67,6 +66,8 @@ Result<Float16Report> convert_to_float16(Model& model, const Float16Options& opt
   }
   MK_CHECK(check_data(*model.graph));
   for (const Function& function : model.functions) MK_CHECK(check_data(*function.body));
+  bool states_types = false;
+  for_each_inner_value(*model.graph, [&](const Value& value) { states_types |= value.type.kind != Type::Kind::none; });
   MK_CHECK(model.graph->sort());
   inline_functions(model);
   ElementTypes types(model);
@@ -75,9 +76,13 @@ Result<Float16Report> convert_to_float16(Model& model, const Float16Options& opt
   plan.decide();
   Float16Report report;
   Float16Rewrite(model, types, plan, report).run();
-  forget_types(*model.graph);
-  // Where it fails, the element types are there all the same.
-  static_cast<void>(infer_shapes(model));
+  // Shapes that were stated may be those of one size of the input only. Where inference fails, the element types are
+  // there all the same; in a model that did without them, nobody needs them.
+  for_each_inner_value(*model.graph, [&](Value& value) {
+    if (!states_types) value.type = {};
+    if (value.type.is_tensor()) value.type.shape.reset();
+  });
+  if (states_types) static_cast<void>(infer_shapes(model));
   return report;
 }
 

@@ -200,7 +200,9 @@ TEST_F(Float16Test, WeightsOfAnySize) {
   Value* x = graph.add_input("x", Type::tensor(DataType::float32, static_shape({1, 1024})));
   constexpr auto columns = static_cast<std::int64_t>(bytes / 4 / 1024);
   Value* w = graph.add_initializer(make_tensor("w", DataType::float32, {1024, columns}, file_bytes({file, 0, bytes})));
-  graph.mark_output(graph.add_op("MatMul", {x, w}, "y"));
+  Value* y = graph.add_op("MatMul", {x, w}, "y");
+  y->type = Type::tensor(DataType::float32, static_shape({1, columns}));
+  graph.mark_output(y);
   ASSERT_OK_AND(const auto report, convert_to_float16(model));
   ASSERT_OK(verify(model));
   ASSERT_OK(check_onnx(model));

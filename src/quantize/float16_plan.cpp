@@ -44,6 +44,9 @@ Float16Plan::Float16Plan(Model& model, ElementTypes& types, const Float16Options
 }
 
 void Float16Plan::decide() {
+  nodes_.reserve(model_.graph->node_count());
+  wants_.reserve(model_.graph->node_count());
+  produced_.reserve(model_.graph->node_count());
   decide_graph(*model_.graph, {});
   for (const std::string& pattern : options_.blocked_nodes) {
     if (!matched_.contains(pattern)) unmatched_.push_back(pattern);

@@ -41,6 +41,7 @@ class Float16Test : public QuantizeTest {
     MK_CHECK(convert_to_float16(*again, options));
     MK_TRY(const std::string twice, serialize_onnx(*again));
     if (once != twice) return fail(ErrorCode::failed, "converting twice is not converting once");
+    MK_CHECK(infer_shapes(*result.model));
     return result;
   }
 
