@@ -12,6 +12,28 @@ void NodeIndex::add(Node* node) {
   std::vector<Node*>& list = lists_[standard ? node->op_type : node->domain + '.' + node->op_type];
   places_[node] = {&list, list.size()};
   list.push_back(node);
+  if (!node->name.empty()) ++names_[node->name];
+}
+
+void NodeIndex::forget_name(const std::string& name) {
+  const auto found = names_.find(name);
+  if (found != names_.end() && --found->second == 0) names_.erase(found);
+}
+
+std::string NodeIndex::unique_name(const std::string& stem) {
+  if (!names_.contains(stem)) return stem;
+  std::uint64_t& suffix = next_suffixes_[stem];
+  std::string name;
+  do {
+    name = stem + '_' + std::to_string(++suffix);
+  } while (names_.contains(name));
+  return name;
+}
+
+void NodeIndex::rename(Node* node, std::string name) {
+  forget_name(node->name);
+  node->name = std::move(name);
+  if (!node->name.empty()) ++names_[node->name];
 }
 
 void NodeIndex::erase(Node* node) {
@@ -19,6 +41,7 @@ void NodeIndex::erase(Node* node) {
   if (found == places_.end()) return;
   (*found->second.list)[found->second.index] = nullptr;
   places_.erase(found);
+  forget_name(node->name);
   for (Graph* inner : node->subgraphs()) {
     for_each_node(*inner, [&](Node& held) { erase(&held); });
   }

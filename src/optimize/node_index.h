@@ -20,7 +20,10 @@ class NodeIndex {
 
   // "OpType", or "domain.OpType". In order of the graph at first, new nodes after; null where one was erased.
   const std::vector<Node*>& of(const std::string& op) const;
-  // Every node, in no particular order.
+  // `stem`, or with a number behind it where a node has that name.
+  std::string unique_name(const std::string& stem);
+  void rename(Node* node, std::string name);
+
   std::size_t size() const { return places_.size(); }
 
  private:
@@ -29,7 +32,10 @@ class NodeIndex {
     std::size_t index;
   };
   std::unordered_map<std::string, std::vector<Node*>> lists_;
+  void forget_name(const std::string& name);
   std::unordered_map<const Node*, Place> places_;
+  std::unordered_map<std::string, std::uint32_t> names_;          // how many nodes have it
+  std::unordered_map<std::string, std::uint64_t> next_suffixes_;  // by stem
 };
 
 }  // namespace mk

@@ -33,8 +33,9 @@ PatchNode Patch::copy(const Node& original, std::vector<PatchValue> inputs) {
   node.op_type = original.op_type;
   node.name = original.name;
   node.metadata = original.metadata;
-  for (std::uint32_t i = 0; i < original.outputs().size(); ++i) {
-    if (original.output(i)) static_cast<void>(made[i]);
+  node.outputs.clear();
+  for (const Value* output : original.outputs()) {
+    node.outputs.push_back(output ? std::optional(Type{}) : std::nullopt);
   }
   for (const Attribute& attribute : original.attributes()) made.with(attribute);
   return made;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <string>
 #include <unordered_set>
-#include <utility>
 
 namespace mk {
 namespace {
@@ -70,11 +69,7 @@ std::optional<std::string> PatchApplier::make(Patch& patch, Node& anchor, Made& 
     for (Attribute& attribute : wanted.attributes) node->set_attribute(std::move(attribute));
     node->metadata = wanted.metadata ? std::move(*wanted.metadata) : anchor.metadata;
     node->name = wanted.name;
-    if (node->name.empty() && !anchor.name.empty()) {
-      const auto alike = std::count_if(made.nodes.begin(), made.nodes.end(),
-                                       [&](const Node* other) { return other->op_type == wanted.op_type; });
-      node->name = anchor.name + '/' + wanted.op_type + (alike > 0 ? '_' + std::to_string(alike) : std::string());
-    }
+    if (node->name.empty() && !anchor.name.empty()) node->name = anchor.name + '/' + wanted.op_type;
     made.nodes.push_back(node);
     if (const auto inferred = inference_.infer(*node); !inferred) {
       return "makes a node that cannot run: " + inferred.error().to_string();
@@ -164,26 +159,47 @@ void PatchApplier::take_place(Value* old, Value* with, std::vector<Value*>& rele
 std::optional<std::string> PatchApplier::apply(Patch patch, Node& anchor) {
   Made made;
   Graph& graph = *anchor.graph();
+  const auto imports = model_.opset_imports;
   std::optional<std::string> refused = make(patch, anchor, made);
   if (!refused) refused = check(patch, made);
   std::vector<Value*> released;
   if (!refused) refused = change_nodes(patch, made, released);
   if (refused) {
     unmake(made, graph);
+    model_.opset_imports = imports;
     return refused;
   }
-  std::string anchor_name = anchor.name;  // for the first node that takes a value's place
+  const std::string anchor_name = anchor.name;
   for (const auto& [old, replacement] : patch.replaced_) {
     Value* with = resolve(replacement, made);
     take_place(old, with, released);
-    if (replacement.node_ < 0 || anchor_name.empty()) continue;
-    const NewNode& wanted = patch.nodes_[static_cast<std::size_t>(replacement.node_)];
-    if (wanted.name.empty()) with->producer()->name = std::exchange(anchor_name, {});
   }
-  for (Node* node : made.nodes) index_.add(node);
+  for (Node* node : made.nodes) {
+    if (!node->name.empty()) node->name = index_.unique_name(node->name);
+    index_.add(node);
+  }
   released.insert(released.end(), made.constants.begin(), made.constants.end());
+  Node* const heir = patch.nodes_.empty() ? nullptr : heir_of(patch, made);
   sweep(std::move(released));
+  if (heir && !anchor_name.empty() && index_.has(heir) && !index_.has(&anchor)) index_.rename(heir, anchor_name);
+  for (std::size_t i = 0; i < made.nodes.size(); ++i) {  // a copy takes the name of its original, which is gone now
+    const std::string& name = patch.nodes_[i].name;
+    Node* node = made.nodes[i];
+    if (!name.empty() && index_.has(node) && node->name != name && index_.unique_name(name) == name) {
+      index_.rename(node, name);
+    }
+  }
   return std::nullopt;
+}
+
+// The node that keeps the name of the one it stands for: the first that makes what is replaced.
+Node* PatchApplier::heir_of(const Patch& patch, const Made& made) {
+  for (const auto& [old, replacement] : patch.replaced_) {
+    if (replacement.node_ < 0) continue;
+    const auto index = static_cast<std::size_t>(replacement.node_);
+    if (patch.nodes_[index].name.empty()) return made.nodes[index];
+  }
+  return nullptr;
 }
 
 void PatchApplier::sweep(std::vector<Value*> candidates) {

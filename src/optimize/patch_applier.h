@@ -36,6 +36,7 @@ class PatchApplier {
   std::optional<std::string> check(const Patch& patch, const Made& made) const;
   std::optional<std::string> change_nodes(Patch& patch, const Made& made, std::vector<Value*>& released);
   void take_place(Value* old, Value* with, std::vector<Value*>& released);
+  static Node* heir_of(const Patch& patch, const Made& made);
   static Value* resolve(const PatchValue& value, const Made& made);
 
   Model& model_;
