@@ -72,22 +72,27 @@ Tensor scaled(const Tensor& weight, const ChannelLayout& layout, const std::vect
   return result;
 }
 
-Tensor vector_tensor(DataType type, const std::vector<double>& values) {
+double largest(DataType type) {
+  return type == DataType::float64 ? 1.7e308 : type == DataType::float16 ? 65504 : 3.3e38;
+}
+
+bool all_finite(const std::vector<double>& values, DataType type) {
+  for (const double value : values) {
+    if (!std::isfinite(value) || std::abs(value) > largest(type)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<Tensor> vector_of(DataType type, const std::vector<double>& values) {
+  if (!all_finite(values, type)) return std::nullopt;
   const auto count = static_cast<std::int64_t>(values.size());
   if (type == DataType::float64) return make_tensor({}, type, {count}, owned_values(values));
   const std::vector<float> narrow(values.begin(), values.end());
   const Bytes bytes = owned_values(narrow);
   return make_tensor({}, type, {count}, type == DataType::float32 ? bytes : cast(bytes, DataType::float32, type));
 }
-
-bool all_finite(const std::vector<double>& values) {
-  for (const double value : values) {
-    if (!std::isfinite(value) || std::abs(value) > 3e38) return false;
-  }
-  return true;
-}
-
-}  // namespace
 
 std::optional<ChannelLayout> channel_layout(const Node& layer, const Tensor& weight) {
   const std::vector<std::int64_t>& dims = weight.dims;
@@ -151,12 +156,13 @@ FoldedLayer fold_affine(Patch& patch, const Node& layer, const ChannelAffine& af
                 (affine.offset.empty() ? 0 : affine.offset[i]);
     }
   }
-  if (!all_finite(affine.factor) || !all_finite(bias)) return cannot("the folded weights would not be finite");
+  const std::optional<Tensor> new_bias = vector_of(weight->type, bias);
+  if (!all_finite(affine.factor, weight->type) || !new_bias) return cannot("the folded weights would not be finite");
   const bool turns_gemm = layer.op_type == "MatMul" && has_offset;
   std::vector<PatchValue> inputs{layer.input(0), layer.input(1)};
   if (!affine.factor.empty()) inputs[1] = patch.constant(scaled(*weight, *layout, affine.factor));
   if (has_offset) {
-    Tensor made = vector_tensor(weight->type, bias);
+    Tensor made = *new_bias;
     if (const Value* old = layer.input(2)) made.name = old->name();
     inputs.push_back(patch.constant(std::move(made)));
   }

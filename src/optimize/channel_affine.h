@@ -34,6 +34,9 @@ std::optional<ChannelLayout> channel_layout(const Node& layer, const Tensor& wei
 // `channels`; nothing where it is none, or would make the value larger.
 std::optional<std::vector<double>> per_channel(const Value* constant, int rank, int axis, std::uint64_t channels);
 
+// The numbers as a tensor of one dimension; nothing where one of them is not finite in the type.
+std::optional<Tensor> vector_of(DataType type, const std::vector<double>& values);
+
 // The layer with the affine folded in, as a new node of the patch. `layer` is a Conv, ConvTranspose, Gemm or MatMul (a
 // MatMul with an offset becomes a Gemm, so it must be of two dimensions) whose weight is constant, and so is its bias,
 // if there is one.

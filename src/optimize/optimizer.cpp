@@ -8,6 +8,7 @@
 #include "graph/shape_inference.h"
 #include "graph/verifier.h"
 #include "optimize/passes.h"
+#include "optimize/raise_opset.h"
 
 namespace mk {
 namespace {
@@ -38,12 +39,8 @@ Result<std::vector<Chosen>> choose(const Model& model, const OptimizeOptions& op
                                    const std::set<std::string_view>& barred, std::vector<NearMiss>* misses) {
   std::vector<Chosen> chosen;
   for (const Pass* pass : enabled(options, barred)) {
-    if (model.opset() < pass->opset) {
-      if (misses) {
-        misses->push_back(
-            {pass->name, "",
-             "needs opset " + std::to_string(pass->opset) + ", the model has opset " + std::to_string(model.opset())});
-      }
+    if (auto why = cannot_raise_opset(model, pass->opset)) {
+      if (misses) misses->push_back({pass->name, "", std::move(*why)});
       continue;
     }
     Chosen& entry = chosen.emplace_back(Chosen{pass, {}});
@@ -85,13 +82,15 @@ class Attempt {
         const auto start = std::chrono::steady_clock::now();
         PassRun run(entry.pass->name, model_, index, applier, round == 0 ? misses_ : nullptr);
         if (entry.pass->run) {
+          if (model_.opset() < entry.pass->opset) continue;  // only a match is worth a newer opset
           MK_CHECK(entry.pass->run(run));
         } else {
           for (const Pattern& pattern : entry.patterns) rewrite(*entry.pass, pattern, run);
         }
         if (run.changes() > 0) {
-          MK_CHECK(model_.graph->sort());
-          if (const Status structure = verify(model_); !structure) {
+          Status structure = model_.graph->sort();
+          if (structure) structure = verify(model_);
+          if (!structure) {
             problem = structure.error().to_string();
             return entry.pass;
           }
@@ -121,12 +120,16 @@ class Attempt {
       if (near.nodes * 2 > required_lines(pattern)) run.miss(root, near.reason);
       return;
     }
+    Model& model = run.model();
+    const auto imports = model.opset_imports;
+    const std::int64_t ir_version = model.ir_version;
+    raise_opset(model, pass.opset);
     Patch patch(run.opset());
-    if (const Outcome outcome = pass.rewrite(*found, patch); !outcome.done) {
-      if (!outcome.reason.empty()) run.miss(root, outcome.reason);
-      return;
-    }
-    run.apply(std::move(patch), root);
+    const Outcome outcome = pass.rewrite(*found, patch);
+    if (!outcome.done && !outcome.reason.empty()) run.miss(root, outcome.reason);
+    if (outcome.done && run.apply(std::move(patch), root)) return;
+    model.opset_imports = imports;
+    model.ir_version = ir_version;
   }
 
   void record(const Pass& pass, std::size_t fired_here, double seconds) {

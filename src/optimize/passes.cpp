@@ -12,7 +12,7 @@ extern const Pass constant_folding, constants_to_initializers, eliminate_no_ops,
 extern const Pass conv_bn_fusion, conv_mul_fusion, conv_add_fusion, matmul_bn_fusion;
 extern const Pass matmul_add_fusion, gemm_sum_fusion, gemm_transpose_fusion;
 extern const Pass conv_activation_fusion, conv_add_activation_fusion, gemm_activation_fusion;
-extern const Pass matmul_transpose_fusion, matmul_scale_fusion;
+extern const Pass matmul_transpose_fusion, matmul_scale_fusion, matmul_column_scale;
 extern const Pass layer_norm_fusion, simplified_layer_norm_fusion, embed_layer_norm_fusion, skip_layer_norm_fusion,
     bias_skip_layer_norm_fusion;
 extern const Pass gelu_fusion, fast_gelu_fusion, quick_gelu_fusion, bias_gelu_fusion, gelu_approximation;
@@ -57,6 +57,7 @@ constexpr std::array order{
     &transpose_optimizer,
     &merge_reshapes,
     // What is left of products.
+    &matmul_column_scale,
     &matmul_add_fusion,
     &gemm_sum_fusion,
     &gemm_transpose_fusion,

@@ -99,6 +99,14 @@ TEST_F(PatchApplierTest, RefusesANodeThatCannotRun) {
   expect_refused(std::move(patch), "a", "cannot run");
 }
 
+TEST_F(PatchApplierTest, ARefusedPatchImportsNoDomain) {
+  graph("g (float[2] x) => (float[2] y) { y = Identity(x) }");
+  Patch patch(17);
+  patch.op("com.microsoft.Gelu", {value("x")}).like(value("y"));
+  patch.replace(value("y"), value("x"));
+  expect_refused(std::move(patch), "y", "would rename x");
+}
+
 TEST_F(PatchApplierTest, RefusesToRenameAnInput) {
   graph("g (float[2] x) => (float[2] y) { y = Identity(x) }");
   Patch patch(17);

@@ -61,7 +61,7 @@ std::string problem(Graph& graph, std::int64_t from, std::int64_t to) {
 
 }  // namespace
 
-std::optional<std::string> raise_opset(Model& model, std::int64_t version) {
+std::optional<std::string> cannot_raise_opset(const Model& model, std::int64_t version) {
   const std::int64_t from = model.opset();
   if (from >= version) return std::nullopt;
   const std::string wanted = "opset " + std::to_string(version) + " is needed";
@@ -72,8 +72,14 @@ std::optional<std::string> raise_opset(Model& model, std::int64_t version) {
   if (!model.functions.empty()) return wanted + ", and the model has functions of its own";
   const std::string found = problem(*model.graph, from, version);
   if (!found.empty()) return wanted + ", and the model has " + std::to_string(from) + ": " + found;
-  model.set_opset(model.opset("") > 0 ? "" : "ai.onnx", version);
   return std::nullopt;
+}
+
+void raise_opset(Model& model, std::int64_t version) {
+  if (model.opset() >= version) return;
+  model.set_opset("", version);
+  const std::int64_t ir_version = version >= 21 ? 10 : version >= 19 ? 9 : version >= 15 ? 8 : 7;
+  model.ir_version = std::max(model.ir_version, ir_version);
 }
 
 }  // namespace mk

@@ -9,9 +9,12 @@
 
 namespace mk {
 
-// Imports `version` where the model imports an older one. Why it cannot be, naming the node; then the model is as it
-// was. From 13 on and up to 21: operators whose inputs, attributes or defaults changed between the two are refused
-// where the change says something else for the node.
-std::optional<std::string> raise_opset(Model& model, std::int64_t version);
+// Why the model cannot import `version` of ai.onnx, naming the node; nothing where it can, or imports one as new. From
+// 13 on and up to 21: operators whose inputs, attributes or defaults changed in between are refused where the change
+// says something else for the node.
+std::optional<std::string> cannot_raise_opset(const Model& model, std::int64_t version);
+
+// Imports it, and takes the IR version that goes with it; where it can.
+void raise_opset(Model& model, std::int64_t version);
 
 }  // namespace mk
