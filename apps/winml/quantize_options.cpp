@@ -131,9 +131,9 @@ void describe_quantize(QuantizeCommandOptions& o, OptionTable& options) {
       .preset("auto: 8-bit weights and activations");
   options
       .value("--calibration-data", "PATH", o.calibration_data,
-             "Real inputs: .npz, .txt, Parquet, or a folder of archives or pictures")
+             "Real inputs: .npz, .txt, Parquet, or a folder of archives or images")
       .accepts(Accepts::file);
-  options.value("--calibration-column", "NAME", o.calibration_column, "The column that has the pictures or texts")
+  options.value("--calibration-column", "NAME", o.calibration_column, "The column that has the images or texts")
       .preset("the first one that fits");
   options.value("--calibration-split", "NAME", o.calibration_split, "The split of a data set")
       .preset("train, else validation, else test");

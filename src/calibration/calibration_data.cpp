@@ -54,8 +54,7 @@ Result<std::unique_ptr<SampleSource>> open_calibration_data(const CalibrationDat
   if (!is_folder && extension == ".txt") return lines_of(data, inputs);
   if (is_folder || extension == ".parquet") return dataset_samples(data, inputs);
   return fail(ErrorCode::usage, fmt::format("calibration data cannot be read from a '{}' file", extension),
-              to_utf8(data.path),
-              "Give .npz, .txt (a text on each line), .parquet, or a folder of such or of pictures");
+              to_utf8(data.path), "Give .npz, .txt (a text on each line), .parquet, or a folder of such or of images");
 }
 
 }  // namespace mk

@@ -2,11 +2,11 @@
 // The user's samples of a model's inputs: what --calibration-data names.
 //
 //   .npz, a folder of them        arrays by input name; the leading axis is the samples
-//   pictures, Parquet of pictures through the preprocessor beside the model, to the one input that takes pictures
+//   images, Parquet of images through the preprocessor beside the model, to the one input that takes images
 //   .txt, Parquet of texts        a line or a cell each, through the tokenizer beside the model
 //
 // Only inputs that the model declares are fed, in its types. Rows of data sets are chosen by a seeded permutation (a
-// folder of pictures is sorted by class), lines and archives come in their order. A model with a fixed batch gets that
+// folder of images is sorted by class), lines and archives come in their order. A model with a fixed batch gets that
 // many rows in each sample.
 
 #include <cstddef>
@@ -25,7 +25,7 @@ namespace mk {
 
 struct CalibrationData {
   Path path;
-  std::optional<std::string> column;  // of a Parquet file: the pictures or texts
+  std::optional<std::string> column;  // of a Parquet file: the images or texts
   std::optional<std::string> split;   // of a data set in several files; default: train, else validation, else test
   Path assets;                        // the folder with preprocessor_config.json or the tokenizer
   std::size_t most = 110;             // samples that are of use; more rows are not read

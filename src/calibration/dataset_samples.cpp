@@ -1,4 +1,4 @@
-// Rows of a data set: pictures or texts, as its cells show.
+// Rows of a data set: images or texts, as its cells show.
 
 #include <fmt/format.h>
 
@@ -15,12 +15,12 @@ namespace {
 
 constexpr std::size_t rows_looked_at = 20;
 
-enum class CellKind { other, picture, text };
+enum class CellKind { other, image, text };
 
 CellKind kind_of(const Cell& cell) {
-  if (cell.get<Cell::Bytes>() || (cell.field("bytes") && !cell.field("bytes")->is_null())) return CellKind::picture;
+  if (cell.get<Cell::Bytes>() || (cell.field("bytes") && !cell.field("bytes")->is_null())) return CellKind::image;
   const Cell* path = cell.field("path");
-  if (path && path->get<std::string>()) return CellKind::picture;
+  if (path && path->get<std::string>()) return CellKind::image;
   return cell.get<std::string>() ? CellKind::text : CellKind::other;
 }
 
@@ -61,19 +61,19 @@ Result<Chosen> choose_column(const Dataset& dataset, const CalibrationData& data
   std::vector<std::uint64_t> rows(std::min<std::uint64_t>(dataset.row_count(), rows_looked_at));
   std::iota(rows.begin(), rows.end(), std::uint64_t{0});
   MK_TRY(const auto reader, dataset.read(columns, std::move(rows)));
-  const CellKind wanted = takes_text(inputs) ? CellKind::text : CellKind::picture;
+  const CellKind wanted = takes_text(inputs) ? CellKind::text : CellKind::image;
   Row row;
   for (;;) {
     MK_TRY(const bool more, reader->next(row));
     if (!more) break;
     for (std::size_t i = 0; i < columns.size(); ++i) {
       CellKind kind = kind_of(row.values[i]);
-      // A folder of pictures gives their paths.
-      if (wanted == CellKind::picture && kind == CellKind::text && data.column) kind = CellKind::picture;
+      // A folder of images gives their paths.
+      if (wanted == CellKind::image && kind == CellKind::text && data.column) kind = CellKind::image;
       if (kind == wanted) return Chosen{columns[i], kind};
     }
   }
-  return fail(ErrorCode::usage, fmt::format("no column has {}", wanted == CellKind::text ? "texts" : "pictures"),
+  return fail(ErrorCode::usage, fmt::format("no column has {}", wanted == CellKind::text ? "texts" : "images"),
               to_utf8(data.path), fmt::format("There are {}; --calibration-column names one", names_of(dataset)));
 }
 
@@ -92,7 +92,7 @@ Result<std::unique_ptr<SampleSource>> dataset_samples(const CalibrationData& dat
   std::unordered_map<std::uint64_t, std::size_t> place;
   for (std::size_t i = 0; i < order.size(); ++i) place[order[i]] = i;
 
-  std::vector<std::optional<Picture>> pictures(wanted);
+  std::vector<std::optional<EncodedImage>> images(wanted);
   std::vector<std::string> texts(wanted);
   MK_TRY(const auto reader, dataset->read(std::array{chosen.column}, std::move(ascending)));
   Row row;
@@ -100,9 +100,9 @@ Result<std::unique_ptr<SampleSource>> dataset_samples(const CalibrationData& dat
     MK_TRY(const bool more, reader->next(row));
     if (!more) break;
     const std::size_t i = place.at(row.index);
-    if (chosen.kind == CellKind::picture) {
-      MK_TRY(auto bytes, picture_bytes(row.values[0], *dataset, row.where));
-      if (bytes) pictures[i] = Picture{std::move(*bytes), row.where};
+    if (chosen.kind == CellKind::image) {
+      MK_TRY(auto bytes, image_bytes(row.values[0], *dataset, row.where));
+      if (bytes) images[i] = EncodedImage{std::move(*bytes), row.where};
     } else if (const auto* text = row.values[0].get<std::string>()) {
       texts[i] = *text;
     }
@@ -114,11 +114,11 @@ Result<std::unique_ptr<SampleSource>> dataset_samples(const CalibrationData& dat
     if (texts.empty()) return fail(ErrorCode::usage, "the column has no texts", to_utf8(data.path));
     return text_samples(std::move(texts), description, data, inputs);
   }
-  std::vector<Picture> found;
-  for (auto& picture : pictures)
-    if (picture) found.push_back(std::move(*picture));
-  if (found.empty()) return fail(ErrorCode::usage, "the column has no pictures", to_utf8(data.path));
-  return picture_samples(std::move(found), description, data, inputs);
+  std::vector<EncodedImage> found;
+  for (auto& image : images)
+    if (image) found.push_back(std::move(*image));
+  if (found.empty()) return fail(ErrorCode::usage, "the column has no images", to_utf8(data.path));
+  return image_samples(std::move(found), description, data, inputs);
 }
 
 }  // namespace mk

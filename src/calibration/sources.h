@@ -15,13 +15,13 @@ std::int64_t fixed_batch(std::span<const Port> inputs);
 
 Result<std::unique_ptr<SampleSource>> archive_samples(const CalibrationData& data, std::span<const Port> inputs);
 
-// Pictures as the bytes of their files.
-struct Picture {
+// Images as the bytes of their files.
+struct EncodedImage {
   Cell::Bytes bytes;
   std::string where;
 };
-Result<std::unique_ptr<SampleSource>> picture_samples(std::vector<Picture> pictures, std::string description,
-                                                      const CalibrationData& data, std::span<const Port> inputs);
+Result<std::unique_ptr<SampleSource>> image_samples(std::vector<EncodedImage> images, std::string description,
+                                                    const CalibrationData& data, std::span<const Port> inputs);
 
 Result<std::unique_ptr<SampleSource>> text_samples(std::vector<std::string> texts, std::string description,
                                                    const CalibrationData& data, std::span<const Port> inputs);

@@ -74,7 +74,7 @@ Result<DataFiles> list_data_files(const Path& folder) {
   return files;
 }
 
-Result<std::optional<Cell::Bytes>> picture_bytes(const Cell& cell, const Dataset& dataset, std::string_view where) {
+Result<std::optional<Cell::Bytes>> image_bytes(const Cell& cell, const Dataset& dataset, std::string_view where) {
   if (cell.is_null()) return std::nullopt;
   const Cell* bytes = &cell;
   const Cell* path = &cell;

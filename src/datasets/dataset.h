@@ -64,6 +64,6 @@ Result<std::unique_ptr<Dataset>> open_dataset(const DatasetOptions& options);
 
 // An image's bytes, from a cell as the Hub's data sets have them: {bytes, path}, or bytes alone, or a path. A path is
 // read below the data set's folder. Nothing for a null cell; malformed for another kind of cell.
-Result<std::optional<Cell::Bytes>> picture_bytes(const Cell& cell, const Dataset& dataset, std::string_view where);
+Result<std::optional<Cell::Bytes>> image_bytes(const Cell& cell, const Dataset& dataset, std::string_view where);
 
 }  // namespace mk

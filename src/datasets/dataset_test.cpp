@@ -132,7 +132,7 @@ void run_images(const Json& item) {
     for (std::size_t c = 1; c < dataset->columns().size(); ++c)
       EXPECT_EQ(expected[dataset->columns()[c]], json_of(rows[i].values[c]));
     EXPECT_EQ(split_folder + rows[i].where, expected["file"]);
-    ASSERT_OK_AND(const auto bytes, picture_bytes(rows[i].values[0], *dataset, rows[i].where));
+    ASSERT_OK_AND(const auto bytes, image_bytes(rows[i].values[0], *dataset, rows[i].where));
     const auto file = read_text(testing::repository("tests/data/datasets") / item["path"].get<std::string>() /
                                 expected["file"].get<std::string>());
     ASSERT_TRUE(bytes.has_value());
@@ -199,13 +199,13 @@ TEST(Dataset, ImagesMayBePaths) {
   ASSERT_OK_AND(const auto dataset,
                 open_dataset({testing::repository("tests/data/datasets/parquet/image_by_path.parquet"), {}, {}}));
   ASSERT_OK_AND(const auto rows, read_all(*dataset, {"image"}));
-  ASSERT_OK_AND(const auto by_path, picture_bytes(rows[0].values[0], *dataset, "row 0"));
-  ASSERT_OK_AND(const auto by_bytes, picture_bytes(rows[1].values[0], *dataset, "row 1"));
+  ASSERT_OK_AND(const auto by_path, image_bytes(rows[0].values[0], *dataset, "row 0"));
+  ASSERT_OK_AND(const auto by_bytes, image_bytes(rows[1].values[0], *dataset, "row 1"));
   EXPECT_EQ(by_path, by_bytes);
-  EXPECT_FALSE(picture_bytes(Cell(std::string("../secret.png")), *dataset, "row").has_value());
-  EXPECT_FALSE(picture_bytes(Cell(std::string("/etc/passwd")), *dataset, "row").has_value());
-  EXPECT_FALSE(picture_bytes(Cell(std::int64_t{3}), *dataset, "row").has_value());
-  ASSERT_OK_AND(const auto none, picture_bytes(Cell(), *dataset, "row"));
+  EXPECT_FALSE(image_bytes(Cell(std::string("../secret.png")), *dataset, "row").has_value());
+  EXPECT_FALSE(image_bytes(Cell(std::string("/etc/passwd")), *dataset, "row").has_value());
+  EXPECT_FALSE(image_bytes(Cell(std::int64_t{3}), *dataset, "row").has_value());
+  ASSERT_OK_AND(const auto none, image_bytes(Cell(), *dataset, "row"));
   EXPECT_FALSE(none.has_value());
 }
 

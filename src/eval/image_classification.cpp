@@ -241,7 +241,7 @@ Result<ImageClassificationReport> evaluate_image_classification(const Session& s
   for (std::size_t i = 0; i < samples.size(); ++i) {
     MK_TRY(const bool more, reader->next(row));
     if (!more) return fail(ErrorCode::malformed, "the data set ends early", row.where);
-    MK_TRY(const auto bytes, picture_bytes(row.values[0], dataset, row.where));
+    MK_TRY(const auto bytes, image_bytes(row.values[0], dataset, row.where));
     if (!bytes) {
       ++report.without_image;
       continue;
