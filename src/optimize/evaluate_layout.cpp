@@ -304,7 +304,7 @@ Bytes trilu(const EvaluationCall& call) {
 
 }  // namespace
 
-std::optional<Tensor> permuted(const Tensor& tensor, const std::vector<std::int64_t>& perm) {
+std::optional<Tensor> transposed_values(const Tensor& tensor, const std::vector<std::int64_t>& perm) {
   Bytes bytes = permuted_bytes(tensor, perm);
   if (!bytes) return std::nullopt;
   std::vector<std::int64_t> dims;

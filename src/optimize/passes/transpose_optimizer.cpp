@@ -190,7 +190,7 @@ class Region {
   static PatchValue reordered_constant(Patch& patch, const Value* value, const Permutation& perm) {
     Tensor tensor = *constant_of(value);
     tensor.dims.insert(tensor.dims.begin(), perm.size() - tensor.dims.size(), 1);
-    return patch.constant(*permuted(tensor, inverse(perm)));
+    return patch.constant(*transposed_values(tensor, inverse(perm)));
   }
 
   Node& seed_;
