@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "build/cache_key.h"
 #include "build/generate.h"
+#include "build/quantize_passes.h"
 #include "export/model_config.h"
 #include "graph/onnx_reader.h"
 #include "graph/summary.h"
@@ -36,6 +37,9 @@ struct BuildOptions {
   bool analyze = true;
   bool verify = true;
   bool keep_intermediates = false;
+  std::optional<std::string> calibration_data;
+  std::optional<std::string> calibration_column;
+  std::optional<std::string> calibration_split;
 };
 
 void describe(BuildOptions& o, OptionTable& options) {
@@ -51,6 +55,12 @@ void describe(BuildOptions& o, OptionTable& options) {
   export_file_options(options, o.files);
   target_options(options, o.target);
   options.toggle("--quant, --quantize", o.quant, "Keep the quant section that precision and device ask for");
+  options
+      .value("--calibration-data", "PATH", o.calibration_data,
+             "Real inputs to calibrate with: .npz, .txt, Parquet, or a folder of archives or images")
+      .accepts(Accepts::file);
+  options.value("--calibration-column", "NAME", o.calibration_column, "The column that has the images or texts");
+  options.value("--calibration-split", "NAME", o.calibration_split, "The split of a data set");
   options.toggle("--compile", o.compile, "Keep the compile section of the execution provider").preset("off");
   options.toggle("--optimize", o.optimize, "Fuse and simplify the graph for the target");
   // Scripts switch this stage off; a build of this version has none.
@@ -128,6 +138,17 @@ Result<BuildConfig> config_of_model(const BuildOptions& o, BuildRequest& build, 
   return generate_config(config, build.model.folder, request, context.progress);
 }
 
+void take_calibration(const BuildOptions& o, BuildConfig& config, Progress& progress) {
+  if (!o.calibration_data && !o.calibration_column && !o.calibration_split) return;
+  if (!config.quant || config.quant->mode == "fp16") {
+    progress.warn("--calibration-data has no effect: this build does not calibrate");
+    return;
+  }
+  if (o.calibration_data) config.quant->calibration_data = o.calibration_data;
+  if (o.calibration_column) config.quant->calibration_column = o.calibration_column;
+  if (o.calibration_split) config.quant->calibration_split = o.calibration_split;
+}
+
 std::string target_text(const TargetOptions& target) {
   return target.ep.value_or("auto") + "/" + target.device.value_or("auto");
 }
@@ -147,6 +168,11 @@ Result<BuildReport> run(const BuildOptions& o, Context& context) {
   request.rebuild = o.rebuild;
   MK_TRY(request.wanted, parse_target(o.target.ep.value_or(""), o.target.device.value_or("")));
   if (!o.optimize) request.config.skip_optimize = true;
+  take_calibration(o, request.config, context.progress);
+  if (o.target.precision && request.config.quant) {
+    const auto passes = quantize_passes(*o.target.precision, *request.config.quant);
+    request.then_float16 = passes && passes->size() > 1;
+  }
   request.verify = o.verify;
   request.keep_intermediates = o.keep_intermediates;
   request.ort = o.target.ort;

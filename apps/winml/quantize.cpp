@@ -6,7 +6,7 @@
 
 #include "base/json.h"
 #include "base/publish.h"
-#include "calibration/calibration_data.h"
+#include "build/quantize_stage.h"
 #include "graph/onnx_reader.h"
 #include "graph/onnx_writer.h"
 #include "hub/resolve.h"
@@ -47,20 +47,10 @@ void note_plan(const QuantizePlan& plan, const Path& model, const Path& output, 
   }
 }
 
-// Samples beyond those that calibrate, to judge on.
-constexpr std::size_t judged_samples = 100;
-
 Result<std::unique_ptr<SampleSource>> open_data(const std::optional<std::string>& path, const QuantConfig& config,
                                                 const Path& assets, const Model& model) {
   if (!path) return nullptr;
-  CalibrationData data;
-  data.path = path_from_utf8(*path);
-  data.column = config.calibration_column;
-  data.split = config.calibration_split;
-  data.assets = assets;
-  data.most = static_cast<std::size_t>(config.samples) + judged_samples;
-  if (config.seed) data.seed = static_cast<std::uint64_t>(*config.seed);
-  return open_calibration_data(data, input_ports(model));
+  return open_samples(path_from_utf8(*path), config, assets, model);
 }
 
 Result<QuantizeCommandReport> run(const QuantizeCommandOptions& o, Context& context) {

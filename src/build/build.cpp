@@ -28,10 +28,26 @@ Result<std::vector<Path>> source_files(const ResolvedModel& model) {
   return model.is_onnx() ? onnx_files(model.onnx) : checkpoint_files(model.folder);
 }
 
+// What the calibration data is made of: one file, or those in a folder.
+Result<std::vector<Path>> calibration_files(const BuildConfig& config) {
+  if (!config.quant || !config.quant->calibration_data) return std::vector<Path>{};
+  const Path path = path_from_utf8(*config.quant->calibration_data);
+  std::error_code error;
+  if (!std::filesystem::is_directory(path, error)) return std::vector<Path>{path};
+  std::vector<Path> files;
+  for (std::filesystem::recursive_directory_iterator at(path, error), end; !error && at != end; at.increment(error)) {
+    if (at->is_regular_file(error)) files.push_back(at->path());
+  }
+  if (error) return fail(ErrorCode::failed, "the calibration data cannot be listed: " + error.message(), to_utf8(path));
+  std::ranges::sort(files);
+  return files;
+}
+
 Result<BuildInputs> inputs_of(const BuildRequest& request) {
   Json said{{"config", config_hash(request.config)},
             {"shapes", request.shapes},
             {"float_type", request.float_type ? name_of(*request.float_type) : ""},
+            {"then_float16", request.then_float16},
             {"intermediates", request.keep_intermediates}};
   BuildInputs inputs{.tool_version = MODELKIT_VERSION,
                      .config_hash = sha256_hex(dump_json(said, -1)).substr(0, 16),
@@ -40,6 +56,10 @@ Result<BuildInputs> inputs_of(const BuildRequest& request) {
   MK_TRY(const std::vector<Path> files, source_files(request.model));
   for (const Path& file : files) {
     MK_TRY(inputs.sources[to_utf8(file.lexically_relative(request.model.folder))], ids.sha256(file));
+  }
+  MK_TRY(const std::vector<Path> samples, calibration_files(request.config));
+  for (const Path& file : samples) {
+    MK_TRY(inputs.sources["calibration: " + to_utf8(file)], ids.sha256(file));
   }
   return inputs;
 }
@@ -68,7 +88,6 @@ Status refuse_stage(std::string_view stage) {
 
 Status check_request(const BuildRequest& request) {
   MK_CHECK(validate(request.config));
-  if (request.config.quant) return refuse_stage("quant");
   if (request.config.compile) return refuse_stage("compile");
   if (request.model.is_onnx() && request.config.exporting) {
     return fail(ErrorCode::usage, "the config has an export section, but the model is an ONNX file", "#/export",

@@ -8,10 +8,12 @@
 #include "base/system.h"
 #include "build/check_run.h"
 #include "build/optimize_stage.h"
+#include "build/quantize_stage.h"
 #include "export/model_metadata.h"
 #include "export/side_files.h"
 #include "graph/onnx_reader.h"
 #include "graph/onnx_writer.h"
+#include "graph/summary.h"
 #include "graph/verifier.h"
 
 namespace mk {
@@ -27,9 +29,22 @@ Skip unless_onnx(const BuildState& state) {
   return state.request.model.is_onnx() ? Skip() : Skip("the source is a checkpoint");
 }
 
+bool is_quantized(const Model& model) {
+  bool found = false;
+  for_each_node(*model.graph, [&](const Node& node) { found |= is_quantized_operator(node.op_type); });
+  return found;
+}
+
 Skip unless_optimized(const BuildState& state) {
   if (state.config.skip_optimize) return "skip_optimize is set in the config";
   return is_compiled(*state.graph) ? Skip("the model is compiled") : Skip();
+}
+
+Skip unless_quantized(const BuildState& state) {
+  if (!state.config.quant) return "no quant section";
+  if (is_compiled(*state.graph)) return "the model is compiled";
+  const bool keeps_integers = state.config.quant->mode == "fp16";  // what is still float becomes float16
+  return !keeps_integers && is_quantized(*state.graph) ? Skip("the model is quantized already") : Skip();
 }
 
 Skip unless_asked(const BuildState& state) {
@@ -87,6 +102,13 @@ Result<StageOutcome> optimize_stage(BuildState& state) {
   return std::move(done.outcome);
 }
 
+Result<StageOutcome> quantize_stage(BuildState& state) {
+  MK_TRY(StageOutcome outcome, run_quantize(state));
+  state.changed = true;
+  MK_CHECK(keep_intermediate(state, "quantized.onnx"));
+  return outcome;
+}
+
 Result<std::uint64_t> write_model(BuildState& state) {
   if (state.changed) {
     MK_TRY(const WrittenModel written, write_onnx(*state.graph, state.final_path, state.publication, true));
@@ -114,11 +136,16 @@ Result<StageOutcome> check_stage(BuildState& state) {
   return StageOutcome{std::move(seen)};
 }
 
+// clang-format off
 constexpr std::array stages{
-    BuildStage{"export", unless_checkpoint, export_stage},    BuildStage{"read", unless_onnx, read_stage},
-    BuildStage{"optimize", unless_optimized, optimize_stage}, BuildStage{"finish", never, write_stage},
+    BuildStage{"export", unless_checkpoint, export_stage},
+    BuildStage{"read", unless_onnx, read_stage},
+    BuildStage{"optimize", unless_optimized, optimize_stage},
+    BuildStage{"quantize", unless_quantized, quantize_stage},
+    BuildStage{"finish", never, write_stage},
     BuildStage{"verify", unless_asked, check_stage},
 };
+// clang-format on
 
 }  // namespace
 

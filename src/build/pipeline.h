@@ -31,6 +31,7 @@ struct BuildRequest {
   std::string target;    // "cpu/cpu", as resolved
   TargetRequest wanted;  // what the passes are chosen for
   std::optional<std::string> cache_key;
+  bool then_float16 = false;        // after the quant section's pass: w4a16
   bool rebuild = false;             // even where nothing has changed, and over a model that no build of ours made
   bool verify = true;               // compare and run what was made
   bool keep_intermediates = false;  // also write the model after each stage that changed it

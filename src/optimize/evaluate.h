@@ -46,9 +46,6 @@ std::span<const KernelRow> layout_kernels();
 // Null where there is none. Of ai.onnx.
 Kernel kernel_of(std::string_view op_type);
 
-// A constant whose dimensions are in another order, as Transpose has it.
-std::optional<Tensor> transposed_values(const Tensor& tensor, const std::vector<std::int64_t>& perm);
-
 // Every output of the node that has a static type, by index; nothing where one of them cannot be computed.
 std::optional<std::vector<Tensor>> evaluate(const Node& node, std::int64_t opset,
                                             const std::vector<std::optional<Tensor>>& inputs);

@@ -5,6 +5,7 @@
 
 #include "graph/element_access.h"
 #include "graph/node_facts.h"
+#include "graph/permuted.h"
 #include "optimize/evaluate.h"
 
 namespace mk {
@@ -59,28 +60,7 @@ Bytes permuted_bytes(const Tensor& x, const std::vector<std::int64_t>& perm) {
   for (const std::int64_t axis : perm) {
     if (axis < 0 || axis >= static_cast<std::int64_t>(rank)) return nullptr;
   }
-  // Two blocks of axes change places behind a batch: that is done in bands, without the whole in memory.
-  std::size_t batch = 0;
-  while (batch < rank && perm[batch] == static_cast<std::int64_t>(batch)) ++batch;
-  if (batch == rank) return x.data;
-  const auto split = static_cast<std::size_t>(perm[batch]);
-  bool is_swap = split > batch;
-  for (std::size_t i = batch; i < rank && is_swap; ++i) {
-    const std::size_t done = i - batch, behind = rank - split;
-    is_swap = perm[i] == static_cast<std::int64_t>(done < behind ? split + done : batch + done - behind);
-  }
-  if (is_swap) {
-    return transposed(x.data, static_cast<std::uint64_t>(product(x.dims, 0, batch)),
-                      static_cast<std::uint64_t>(product(x.dims, batch, split)),
-                      static_cast<std::uint64_t>(product(x.dims, split, rank)), width_of(x.type));
-  }
-  const std::vector<std::int64_t> strides = strides_of(x.dims);
-  std::vector<std::int64_t> moved, dims;
-  for (const std::int64_t axis : perm) {
-    moved.push_back(strides[static_cast<std::size_t>(axis)]);
-    dims.push_back(x.dims[static_cast<std::size_t>(axis)]);
-  }
-  return strided(x, dims, 0, std::move(moved));
+  return permuted(x, perm).data;
 }
 
 Bytes transpose(const EvaluationCall& call) {
@@ -303,14 +283,6 @@ Bytes trilu(const EvaluationCall& call) {
 }
 
 }  // namespace
-
-std::optional<Tensor> transposed_values(const Tensor& tensor, const std::vector<std::int64_t>& perm) {
-  Bytes bytes = permuted_bytes(tensor, perm);
-  if (!bytes) return std::nullopt;
-  std::vector<std::int64_t> dims;
-  for (const std::int64_t axis : perm) dims.push_back(tensor.dims[static_cast<std::size_t>(axis)]);
-  return make_tensor(tensor.name, tensor.type, std::move(dims), std::move(bytes));
-}
 
 std::span<const KernelRow> layout_kernels() {
   static constexpr std::array rows{

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "graph/permuted.h"
 #include "graph/shape_inference.h"
 #include "quantize/qdq_constants.h"
 #include "quantize/quantization_parameters.h"

@@ -18,7 +18,4 @@ Status check_not_compiled(Model& model);
 // The tensor of a value that is an initializer (one that a caller of the model may replace counts too).
 const Tensor* weight_tensor(const Value* value);
 
-// The same element order with dimensions permuted: output dim i is input dim permutation[i].
-Tensor permuted(const Tensor& tensor, const std::vector<std::int64_t>& permutation);
-
 }  // namespace mk

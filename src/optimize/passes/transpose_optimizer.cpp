@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "optimize/evaluate.h"
+#include "graph/permuted.h"
 #include "optimize/pass.h"
 #include "optimize/transpose_rules.h"
 
@@ -190,7 +190,7 @@ class Region {
   static PatchValue reordered_constant(Patch& patch, const Value* value, const Permutation& perm) {
     Tensor tensor = *constant_of(value);
     tensor.dims.insert(tensor.dims.begin(), perm.size() - tensor.dims.size(), 1);
-    return patch.constant(*transposed_values(tensor, inverse(perm)));
+    return patch.constant(permuted(tensor, inverse(perm)));
   }
 
   Node& seed_;
