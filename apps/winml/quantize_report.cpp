@@ -43,6 +43,31 @@ std::string table_of(std::string_view title, const std::vector<TensorAccuracy>& 
   return columns(rows);
 }
 
+// The values that float16 does not hold.
+std::string out_of_range_text(const Float16Report& report) {
+  const auto tensors = report.out_of_range();
+  if (!tensors) return "  Values out of range were not counted: " + tensors.error().to_string() + "\n";
+  std::string text;
+  std::size_t clipped = 0;
+  std::size_t raised = 0;
+  std::uint64_t values = 0;
+  std::string first;
+  for (const Float16OutOfRange& tensor : *tensors) {
+    if (const std::uint64_t count = tensor.clipped + tensor.infinite; count > 0 && ++clipped <= most_reasons)
+      text += fmt::format("  Clipped to +-65504 in {}: {} values\n", tensor.tensor, count);
+    if (tensor.raised == 0) continue;
+    if (raised++ == 0) first = tensor.tensor;
+    values += tensor.raised;
+  }
+  if (clipped > most_reasons)
+    text += fmt::format("  Clipped in {} tensors more; --format json lists them\n", clipped - most_reasons);
+  if (raised > 0) {
+    text += fmt::format("  Raised to +-6e-08, the least that there is: {} values in {}{}\n", values, first,
+                        raised > 1 ? fmt::format(" and {} tensors more; --format json lists them", raised - 1) : "");
+  }
+  return text;
+}
+
 std::string step_text(const QuantizeStep& step) {
   std::string text = fmt::format("{}: {} nodes ({:.2f} s)\n", label_of(step.mode), step.nodes, step.seconds);
   if (step.qdq) {
@@ -67,6 +92,7 @@ std::string step_text(const QuantizeStep& step) {
       text += fmt::format("  Kept in float32: {} ({}): {}\n", kept[i].node, kept[i].op_type, kept[i].reason);
     if (kept.size() > most_reasons)
       text += fmt::format("  Kept {} more; --format json lists them\n", kept.size() - most_reasons);
+    text += out_of_range_text(*step.float16);
   }
   return text;
 }

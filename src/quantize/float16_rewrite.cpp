@@ -87,6 +87,12 @@ void Float16Rewrite::retype(Value& value) {
   if (produced == DataType::float16) value.type = with_element(std::move(value.type), produced);
 }
 
+// What to cast instead of a value: a cast is not widened again, what it was made from is exact.
+Value* Float16Rewrite::exact_source(Value* value) const {
+  const bool again = is_cast(*value) && final_type(*value->producer()->input(0)) != DataType::float16;
+  return again ? value->producer()->input(0) : value;
+}
+
 // The value as the other type, for a node. A narrow form is made where the value is; a wide one where it is used, so
 // that a branch that is not taken costs nothing.
 Value* Float16Rewrite::form_for(Value* value, DataType type, Node& user) {
@@ -102,10 +108,7 @@ Value* Float16Rewrite::form_for(Value* value, DataType type, Node& user) {
   if (tensor && tensor->data && tensor->type == DataType::float32) {
     form = graph.add_initializer(narrowed(*tensor, graph.unique_name(stem(*value, type))));
   } else {
-    // A cast is not widened again: what it was made from is exact.
-    const bool again = is_cast(*value) && final_type(*value->producer()->input(0)) != DataType::float16;
-    Value* source = again ? value->producer()->input(0) : value;
-    form = add_cast(source, type, *value, graph, ancestor_in(graph, user));
+    form = add_cast(exact_source(value), type, *value, graph, ancestor_in(graph, user));
   }
   made.emplace_back(&graph, form);
   return form;
@@ -195,7 +198,7 @@ void Float16Rewrite::rewrite_outputs(Graph& graph) {
     const DataType produced = plan_.produced(*value);
     if (wanted == DataType::undefined || produced == DataType::undefined || wanted == produced) continue;
     if (graph.parent()) {
-      graph.set_output(i, add_cast(value, wanted, *value, graph, nullptr));
+      graph.set_output(i, add_cast(exact_source(value), wanted, *value, graph, nullptr));
       continue;
     }
     // The name is the model's interface: it goes to the cast.
@@ -203,7 +206,7 @@ void Float16Rewrite::rewrite_outputs(Graph& graph) {
     const std::string name = value->name();
     graph.rename(value, graph.unique_name(stem(*value, produced)));
     Value* outer = graph.add_value(name, with_element(value->type, wanted));
-    Node* cast = graph.add_node("Cast", {value}, {outer});
+    Node* cast = graph.add_node("Cast", {exact_source(value)}, {outer});
     cast->name = node_name("graph_output_cast_" + std::to_string(i));
     cast->append_attribute(Attribute("to", number_of(wanted)));
     ++report_.casts_added;

@@ -33,6 +33,7 @@ class Float16Rewrite {
   void retype(Value& value);
 
   Value* form_for(Value* value, DataType type, Node& user);
+  Value* exact_source(Value* value) const;
   Value* add_cast(Value* source, DataType type, const Value& named_after, Graph& graph, Node* before);
   Tensor narrowed(const Tensor& tensor, const std::string& name);
   DataType final_type(const Value& value) const;

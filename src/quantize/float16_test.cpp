@@ -40,6 +40,16 @@ TEST_F(Float16Test, CastsReadAsBothTypesStayExact) {
   EXPECT_EQ(z, (std::vector<float>{2049, 6146}));
 }
 
+TEST_F(Float16Test, CastsThatAreOutputsStayExact) {
+  ASSERT_OK_AND(const auto c, convert(at_opset(17, R"(g (int64[2] n, float[2] x) => (float[2] z, float[2] y) {
+    z = Cast<to = 1>(n)
+    y = Mul(x, z)
+  })")));
+  ASSERT_OK_AND(const auto z, run(*c.model, {longs("n", {2}, {2049, 100001}), floats("x", {2}, {1, 0})},
+                                  GraphOptimization::all, "z"));
+  EXPECT_EQ(z, (std::vector<float>{2049, 100001}));
+}
+
 // Only float32 inputs of a blocked node are cast.
 TEST_F(Float16Test, BlockedNodesOfOtherTypesAreLeftAlone) {
   ASSERT_OK_AND(const auto c,

@@ -53,6 +53,16 @@ Json to_json(const QuantizeStep& step) {
     for (const Float16KeptNode& node : half.kept)
       kept.push_back({{"node", node.node}, {"op_type", node.op_type}, {"reason", node.reason}});
     json["kept_float32"] = std::move(kept);
+    json["out_of_range"] = nullptr;
+    if (const auto tensors = half.out_of_range()) {
+      Json lost = Json::array();
+      for (const Float16OutOfRange& tensor : *tensors)
+        lost.push_back({{"tensor", tensor.tensor},
+                        {"clipped", tensor.clipped},
+                        {"infinite", tensor.infinite},
+                        {"raised", tensor.raised}});
+      json["out_of_range"] = std::move(lost);
+    }
   }
   return json;
 }
