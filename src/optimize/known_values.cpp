@@ -28,6 +28,7 @@ std::optional<KnownValue> shape_value(const NodeFacts& facts) {
 }  // namespace
 
 void KnownValues::follow(const Node& node) {
+  for (const Value* output : node.outputs()) values_.erase(output);
   if (!is_plain(node.domain)) return;
   const bool is_shape = node.op_type == "Shape";
   const ValueRule rule = is_shape ? nullptr : value_rule(node.op_type);
@@ -41,17 +42,19 @@ void KnownValues::follow(const Node& node) {
     std::optional<KnownValue> known = is_shape ? shape_value(facts) : rule(facts, output->type, i);
     if (!known || known->dims != *dims) continue;
     known->type = output->type.element;
-    values_[output] = std::move(known);
+    values_[output] = std::move(*known);
   }
 }
 
 const KnownValue* KnownValues::value_of(const Value& value) {
-  auto found = values_.find(&value);
-  if (const Tensor* tensor = value.is_graph_input() ? nullptr : value.initializer()) {
-    // Read again each time: a new initializer may stand where a value was that is gone.
-    found = values_.insert_or_assign(&value, known_value_of(*tensor)).first;
+  if (const Tensor* tensor = value.initializer()) {
+    if (value.is_graph_input() || !tensor->data) return nullptr;
+    Constant& held = constants_[&value];
+    if (held.data != tensor->data) held = {tensor->data, known_value_of(*tensor)};
+    return held.known ? &*held.known : nullptr;
   }
-  return found != values_.end() && found->second ? &*found->second : nullptr;
+  const auto found = values_.find(&value);
+  return found == values_.end() ? nullptr : &found->second;
 }
 
 const Tensor* KnownValues::tensor_of(const Value& value) {

@@ -12,8 +12,10 @@ class KnownValues final : public InferenceState {
  public:
   explicit KnownValues(const Model& model) : model_(model) {}
 
-  // Learns the outputs of a node, whose inputs were learnt before.
+  // Learns the outputs of a node, whose inputs were learnt before. Outputs of nodes that were never followed must not
+  // be asked for: they may stand where values that are gone stood.
   void follow(const Node& node);
+  void forget() { values_.clear(); }
 
   const KnownValue* value_of(const Value& value) override;
   const Tensor* tensor_of(const Value& value) override;
@@ -27,7 +29,13 @@ class KnownValues final : public InferenceState {
 
  private:
   const Model& model_;
-  std::unordered_map<const Value*, std::optional<KnownValue>> values_;
+  // Of an initializer, while it has these bytes.
+  struct Constant {
+    Bytes data;
+    std::optional<KnownValue> known;
+  };
+  std::unordered_map<const Value*, KnownValue> values_;  // outputs of nodes
+  std::unordered_map<const Value*, Constant> constants_;
 };
 
 // The dims of `result` as a Reshape of `from` takes them: numbers, 0 where a dim is that of `from` at its place, and at

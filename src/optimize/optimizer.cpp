@@ -122,12 +122,15 @@ class Attempt {
     }
     Model& model = run.model();
     const auto imports = model.opset_imports;
-    const std::int64_t ir_version = model.ir_version;
+    const std::int64_t ir_version = model.ir_version, opset = model.opset();
     raise_opset(model, pass.opset);
     Patch patch(run.opset());
     const Outcome outcome = pass.rewrite(*found, patch);
     if (!outcome.done && !outcome.reason.empty()) run.miss(root, outcome.reason);
-    if (outcome.done && run.apply(std::move(patch), root)) return;
+    if (outcome.done && run.apply(std::move(patch), root)) {
+      if (model.opset() != opset) renew_nodes(model, opset);
+      return;
+    }
     model.opset_imports = imports;
     model.ir_version = ir_version;
   }

@@ -152,7 +152,9 @@ class Folder {
       if (result.existing() && node.output(i)->is_graph_output()) result = patch.op("Identity", {result});
       patch.replace(node.output(i), result);
     }
-    return run_.apply(std::move(patch), node);
+    if (!run_.apply(std::move(patch), node)) return false;
+    known_.forget();  // the nodes that came are followed in the next round
+    return true;
   }
 
   PassRun& run_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <unordered_set>
 
 #include "optimize/pass.h"
 
@@ -86,27 +87,27 @@ void split(PassRun& run, Value& value, std::int64_t axis, const std::vector<Part
   run.apply(std::move(patch), *parts.front().node);
 }
 
-Status run(PassRun& run) {
-  std::vector<Value*> values;
-  for (const char* op_type : {"Slice", "Gather"}) {
-    for (Node* node : run.index().of(op_type)) {
-      if (node && node->input(0) && !is_constant(node->input(0)) && node->input(0)->uses().size() > 1) {
-        values.push_back(node->input(0));
-      }
+void split_value(PassRun& run, Value& value) {
+  for (const auto& [axis, parts] : parts_of(value)) {
+    const Dim length = dim_of(&value, static_cast<int>(axis));
+    if (parts.size() < 2) continue;
+    if (!cover(parts, length.value)) {
+      run.miss(*parts.front().node, "the parts do not make up all of " + value.name());
+      continue;
     }
+    split(run, value, axis, parts);
+    return;  // what was found of the other axes may be gone
   }
-  std::sort(values.begin(), values.end());
-  values.erase(std::unique(values.begin(), values.end()), values.end());
-  for (Value* value : values) {
-    for (const auto& [axis, parts] : parts_of(*value)) {
-      const Dim length = dim_of(value, static_cast<int>(axis));
-      if (parts.size() < 2) continue;
-      if (!cover(parts, length.value)) {
-        run.miss(*parts.front().node, "the parts do not make up all of " + value->name());
-        continue;
-      }
-      split(run, *value, axis, parts);
-      break;  // what was found of the other axes may be gone
+}
+
+Status run(PassRun& run) {
+  std::unordered_set<const Value*> seen;
+  for (const char* op_type : {"Slice", "Gather"}) {
+    const std::vector<Node*>& nodes = run.index().of(op_type);
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      Value* value = nodes[i] ? nodes[i]->input(0) : nullptr;
+      if (!value || is_constant(value) || value->uses().size() < 2 || !seen.insert(value).second) continue;
+      split_value(run, *value);
     }
   }
   return {};
