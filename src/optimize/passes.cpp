@@ -14,7 +14,7 @@ extern const Pass matmul_add_fusion, gemm_sum_fusion, gemm_transpose_fusion;
 extern const Pass conv_activation_fusion, conv_add_activation_fusion, gemm_activation_fusion;
 extern const Pass matmul_transpose_fusion, matmul_scale_fusion, matmul_column_scale;
 extern const Pass layer_norm_fusion, simplified_layer_norm_fusion, embed_layer_norm_fusion, skip_layer_norm_fusion,
-    bias_skip_layer_norm_fusion;
+    residual_skip_layer_norm_fusion, bias_skip_layer_norm_fusion;
 extern const Pass gelu_fusion, fast_gelu_fusion, quick_gelu_fusion, bias_gelu_fusion, gelu_approximation;
 extern const Pass attention_fusion;
 
@@ -50,6 +50,7 @@ constexpr std::array order{
     // Operators with what stands around them.
     &embed_layer_norm_fusion,
     &skip_layer_norm_fusion,
+    &residual_skip_layer_norm_fusion,
     &bias_skip_layer_norm_fusion,
     &bias_gelu_fusion,
     &gelu_approximation,

@@ -15,9 +15,10 @@ namespace {
 
 OptimizeOptions all_fusions() {
   OptimizeOptions options;
-  for (const char* name : {"layer-norm-fusion", "simplified-layer-norm-fusion", "embed-layer-norm-fusion",
-                           "skip-layer-norm-fusion", "bias-skip-layer-norm-fusion", "gelu-fusion", "fast-gelu-fusion",
-                           "quick-gelu-fusion", "bias-gelu-fusion", "attention-fusion"}) {
+  for (const char* name :
+       {"layer-norm-fusion", "simplified-layer-norm-fusion", "embed-layer-norm-fusion", "skip-layer-norm-fusion",
+        "residual-skip-layer-norm-fusion", "bias-skip-layer-norm-fusion", "gelu-fusion", "fast-gelu-fusion",
+        "quick-gelu-fusion", "bias-gelu-fusion", "attention-fusion"}) {
     EXPECT_TRUE(options.capabilities.set(name, true)) << name;
   }
   return options;
