@@ -96,7 +96,7 @@ class Inserter {
     return output;
   }
 
-  std::string unique_node_name(std::string stem) {
+  std::string unique_node_name(const std::string& stem) {
     std::string name = stem;
     for (int i = 1; !names_.insert(name).second; ++i) name = stem + "_" + std::to_string(i);
     return name;

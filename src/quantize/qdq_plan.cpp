@@ -87,7 +87,6 @@ class Planner {
       case QdqRule::removable:
         return removable(node);
       case QdqRule::movement:
-        return follow(node, true);
       case QdqRule::split:
         return follow(node, true);
       case QdqRule::pad:

@@ -83,7 +83,8 @@ std::optional<TensorRange> QdqRanges::of(const Value& value) const {
   const TensorRange* range = observed(value);
   if (const Node* producer = value.producer(); producer && !is_left_out(*producer, options_)) {
     const QdqRuleRow* row = qdq_rule(producer->domain, producer->op_type);
-    if (row && row->low < row->high && value.output_index() == 0) return TensorRange{row->low, row->high};
+    const bool fixed = row && row->low < row->high && bits_of(options_.activation_type) >= row->bits;
+    if (fixed && value.output_index() == 0) return TensorRange{row->low, row->high};
   }
   if (const Node* clip = only_clip(value); clip && clip->output(0) && !is_left_out(*clip, options_)) {
     if (const TensorRange* clipped = observed(*clip->output(0))) range = clipped;

@@ -26,9 +26,11 @@ struct QdqRuleRow {
   QdqRule rule;
   int opset = 1;          // older versions of the operator stay as they are
   bool weighted = false;  // has weights: among QdqScope::weighted
-  // Of the output, where low < high: it does not depend on the samples.
+  // Of the output, where low < high: it does not depend on the samples, from so many bits on. With 8 bits Sigmoid's
+  // values, which often all lie near one end, would lose theirs.
   float low = 0;
   float high = 0;
+  int bits = 8;
 };
 
 // Null where it has none.

@@ -136,18 +136,22 @@ TEST_F(QdqTest, DataMovementBeforeWhatQuantizesItsInput) {
   EXPECT_EQ(report.nodes_quantized, 2u);
 }
 
-TEST_F(QdqTest, SoftmaxAndSigmoidHaveTheRangeOfTheOperator) {
+TEST_F(QdqTest, SoftmaxHasTheRangeOfTheOperatorAndSigmoidThatOfTheSamples) {
   const std::string text = opset17 +
-                           "g (float[2,4] x) => (float[2,4] y, float[2,4] z) {"
-                           " y = Softmax(x) z = Sigmoid(x) }";
+                           "g (float[2,4] x) => (float[2,4] y, float[2,4] z) <float shift = {-6.0}> {"
+                           " y = Softmax(x) low = Add(x, shift) z = Sigmoid(low) }";
   const Samples samples{{floats("x", {2, 4}, random_floats(8, 3))}};
   ASSERT_OK_AND(const auto quantized, quantize(text, samples));
-  for (const char* name : {"y_scale", "z_scale"}) {
-    ASSERT_OK_AND(const auto scale, number_values(*quantized.model->graph->find(name)->initializer()));
-    EXPECT_FLOAT_EQ(static_cast<float>(scale[0]), 1.0f / 255) << name;
-  }
+  ASSERT_OK_AND(const auto softmax, number_values(*quantized.model->graph->find("y_scale")->initializer()));
+  EXPECT_FLOAT_EQ(static_cast<float>(softmax[0]), 1.0f / 255);
+  ASSERT_OK_AND(const auto sigmoid, number_values(*quantized.model->graph->find("z_scale")->initializer()));
+  EXPECT_FLOAT_EQ(static_cast<float>(sigmoid[0]), quantized.ranges.at("z").high / 255);
+  // With steps of 1/255 nothing but 0 and 0.004 would be left of it.
   ASSERT_OK_AND(const double error, error_of(text, *quantized.model, samples, "z"));
-  EXPECT_LT(error, 0.01);
+  EXPECT_LT(error, 0.0002);
+  ASSERT_OK_AND(const auto wide, quantize(text, samples, {.activation_type = DataType::uint16}));
+  ASSERT_OK_AND(const auto whole, number_values(*wide.model->graph->find("z_scale")->initializer()));
+  EXPECT_FLOAT_EQ(static_cast<float>(whole[0]), 1.0f / 65535);
 }
 
 TEST_F(QdqTest, TablesOfGatherShareTheirParameters) {
