@@ -98,7 +98,7 @@ struct StagingPlaces {
 
 // Moves files into `folder` under their own names, models last: they name their data.
 void move_home(const Path& from, std::vector<Path> names, const Path& folder) {
-  std::ranges::stable_partition(names, [](const Path& name) { return name.extension() != ".onnx"; });
+  std::stable_partition(names.begin(), names.end(), [](const Path& name) { return name.extension() != ".onnx"; });
   for (const Path& name : names) {
     if (!is_there(folder / name)) static_cast<void>(move_file(from / name, folder / name, false));
   }
@@ -110,7 +110,7 @@ void finish_swap(const StagingPlaces& places, const Path& folder) {
   const auto names = list_folder(places.fresh);
   if (!is_there(places.mark) || !names) return;
   std::vector<Path> leaving = *names;
-  std::ranges::stable_partition(leaving, [](const Path& name) { return name.extension() == ".onnx"; });
+  std::stable_partition(leaving.begin(), leaving.end(), [](const Path& name) { return name.extension() == ".onnx"; });
   for (const Path& name : leaving) {
     if (is_there(folder / name)) static_cast<void>(move_file(folder / name, places.old / name, true));
   }
