@@ -6,6 +6,7 @@
 namespace mk {
 
 extern const Pass transpose_optimizer, merge_reshapes, pad_fusion, not_where_fusion, gather_to_slice_fusion;
+extern const Pass dynamic_quantize_matmul_fusion, unsqueeze_elimination;
 extern const Pass gather_slice_to_split_fusion, double_qdq_pairs_remover, concat_slice_elimination;
 extern const Pass duplicate_initializers, expand_elimination, slice_elimination, common_subexpressions;
 extern const Pass constant_folding, constants_to_initializers, eliminate_no_ops, dead_code;
@@ -27,6 +28,7 @@ constexpr std::array order{
     &eliminate_no_ops,
     &expand_elimination,
     &slice_elimination,
+    &unsqueeze_elimination,
     &duplicate_initializers,
     &common_subexpressions,
     &double_qdq_pairs_remover,
@@ -64,6 +66,7 @@ constexpr std::array order{
     &gemm_transpose_fusion,
     &matmul_transpose_fusion,
     &matmul_scale_fusion,
+    &dynamic_quantize_matmul_fusion,
     &conv_add_activation_fusion,
     &conv_activation_fusion,
     &gemm_activation_fusion,
