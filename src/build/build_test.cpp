@@ -123,14 +123,66 @@ TEST_F(BuildTest, ASideFileOfTheUsersStays) {
 }
 
 TEST_F(BuildTest, StagesThatThisVersionLacksAreRefused) {
-  request.config.quant = QuantConfig{};
-  request.config.quant->task = "image-classification";
-  request.config.quant->model_id = "digits-vit";
+  request.config.compile = CompileConfig{.execution_provider = "qnn"};
   const auto report = build();
   ASSERT_FALSE(report.has_value());
   EXPECT_EQ(report.error().code, ErrorCode::usage);
-  EXPECT_EQ(report.error().where, "#/quant");
+  EXPECT_EQ(report.error().where, "#/compile");
   EXPECT_FALSE(std::filesystem::exists(request.folder));
+}
+
+TEST_F(BuildTest, TheManifestSaysWhatTheStagesDid) {
+  request.config.quant = QuantConfig{.mode = "fp16"};
+  request.keep_intermediates = true;
+  ASSERT_OK_AND(const BuildReport report, build());
+  ASSERT_OK_AND(const Json manifest, read_json(report.manifest_path));
+  const Json& stages = manifest["stages"];
+  ASSERT_EQ(stages.size(), 5U);
+  EXPECT_EQ(stages[1]["name"], "optimize");
+  EXPECT_EQ(stages[1]["details"]["nodes_before"], 140);  // as exported
+  EXPECT_LT(stages[1]["details"]["nodes_after"], 140);
+  EXPECT_EQ(stages[1]["details"]["passes"]["gelu-fusion"], 4);  // one per layer
+  EXPECT_EQ(stages[2]["name"], "quantize");
+  EXPECT_EQ(stages[2]["details"]["passes"][0]["mode"], "fp16");
+  EXPECT_EQ(artifacts_of(report.manifest, "intermediate"),
+            (std::vector<std::string>{"export.onnx", "optimized.onnx", "quantized.onnx"}));
+  // 142,026 parameters of 2 bytes, where float32 has 4.
+  EXPECT_LT(report.bytes, 142026U * 2 + 40000);
+  EXPECT_GT(std::filesystem::file_size(request.folder / "optimized.onnx"), 142026U * 4);
+
+  request.keep_intermediates = false;
+  ASSERT_OK(build());
+  EXPECT_FALSE(std::filesystem::exists(request.folder / "optimized.onnx"));
+}
+
+TEST_F(BuildTest, OtherCalibrationDataIsAReasonToBuildAgain) {
+  const Path data = folder / "calibration";
+  const Path digits = testing::repository("samples/digits/test.parquet");
+  std::filesystem::create_directories(data);
+  std::filesystem::copy_file(digits, data / "train.parquet");
+  request.config.quant =
+      QuantConfig{.calibration_data = to_utf8(data), .task = "image-classification", .model_id = "digits-vit"};
+  ASSERT_OK(build());
+  ASSERT_OK_AND(const BuildReport same, build());
+  EXPECT_TRUE(same.reused);
+  std::filesystem::copy_file(digits, data / "more.parquet");
+  ASSERT_OK_AND(const BuildReport again, build());
+  EXPECT_FALSE(again.reused);
+  EXPECT_NE(again.reason.find("more.parquet"), std::string::npos) << again.reason;
+}
+
+TEST_F(BuildTest, AQuantizedModelIsNotQuantizedAgain) {
+  request.config.quant = QuantConfig{.task = "image-classification", .model_id = "digits-vit"};
+  ASSERT_OK(build());
+  BuildRequest second = request;
+  ASSERT_OK_AND(second.model, resolve_model(to_utf8(request.folder / "model.onnx"), WantedModel::onnx));
+  second.config.exporting.reset();
+  second.folder = folder / "second";
+  ASSERT_OK_AND(const BuildReport report, build_model(second, silent_progress()));
+  const StageRecord& stage = report.manifest.stages[2];
+  EXPECT_EQ(stage.name, "quantize");
+  EXPECT_FALSE(stage.completed);
+  EXPECT_EQ(stage.reason, "the model is quantized already");
 }
 
 TEST_F(BuildTest, AnOnnxFileIsTakenByteForByte) {
