@@ -111,6 +111,21 @@ TEST_F(DynamicTest, CapturedValuesAreQuantizedWhereTheyAreMade) {
   }
 }
 
+TEST_F(DynamicTest, BodiesOfLoop) {
+  const std::string text =
+      head + "g (int64 trips, bool go, float[2,8] x) => (float[2,8] y) <" +
+      constant_text("w", {8, 8}, random_floats(64, 1)) +
+      "> { y = Loop(trips, go, x) <body = b (int64 i, bool c, float[2,8] s) => (bool d, float[2,8] t) "
+      "{ d = Identity(c) m = MatMul(s, w) t = Tanh(m) }> }";
+  DynamicReport report;
+  expect_near(text,
+              {host_tensor<std::int64_t>("trips", DataType::int64, {}, std::vector<std::int64_t>{3}),
+               host_tensor<std::uint8_t>("go", DataType::boolean, {}, std::vector<std::uint8_t>{1}),
+               floats("x", {2, 8}, random_floats(16, 2))},
+              {}, 0.1, &report);
+  EXPECT_EQ(report.matmul_integer, 1u);
+}
+
 TEST_F(DynamicTest, SixteenBitsBecomeEightWithAWarning) {
   ASSERT_OK_AND(const auto model,
                 model_of_text(head + "g (float[2,4] x) => (float[2,2] y) <" +

@@ -252,6 +252,25 @@ TEST_F(QdqTest, BodiesOfIfUseOuterWeightsAndRanges) {
   EXPECT_EQ(report.skipped[0].reason, "no range of 'r' was calibrated");
 }
 
+TEST_F(QdqTest, BodiesOfLoopUseOuterValuesAndReportTheRest) {
+  const std::string text =
+      opset17 + "g (int64 trips, bool go, float[4,64] x) => (float[4,8] y) <" +
+      constant_text("w", {64, 8}, random_floats(512, 1)) + ", " + constant_text("zero", {4, 8}, random_floats(32, 2)) +
+      "> { n = Neg(x) y = Loop(trips, go, zero) <body = b (int64 i, bool c, float[4,8] s) => (bool d, float[4,8] t) "
+      "{ d = Identity(c) [inner] m = MatMul(n, w) [sum] t = Add(s, m) }> }";
+  const Samples samples{{host_tensor<std::int64_t>("trips", DataType::int64, {}, std::vector<std::int64_t>{3}),
+                         host_tensor<std::uint8_t>("go", DataType::boolean, {}, std::vector<std::uint8_t>{1}),
+                         floats("x", {4, 64}, random_floats(256, 2))}};
+  QdqReport report;
+  ASSERT_OK_AND(const double error, error_after(text, samples, {.scope = QdqScope::weighted}, &report));
+  EXPECT_LT(error, 0.3);  // three times that of one product
+  EXPECT_EQ(report.nodes_quantized, 1u);
+  ASSERT_OK_AND(const auto all, quantize(text, samples, {.scope = QdqScope::all}));
+  ASSERT_EQ(all.report.skipped.size(), 2u);
+  EXPECT_EQ(all.report.skipped[0].node, "inner");
+  EXPECT_EQ(all.report.skipped[0].reason, "no range of 'm' was calibrated");
+}
+
 TEST_F(QdqTest, WhatIsQuantizedAlreadyStaysAsItIs) {
   QdqOptions options;
   options.op_types = {"MatMul"};

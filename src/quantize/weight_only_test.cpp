@@ -122,6 +122,21 @@ TEST_F(WeightOnlyTest, BodiesOfIfShareTheOuterWeight) {
   }
 }
 
+TEST_F(WeightOnlyTest, BodiesOfLoop) {
+  const std::string text = head + "g (int64 trips, bool go, float[2,64] x) => (float[2,64] y) <" +
+                           constant_text("w", {64, 64}, random_floats(4096, 3, -0.2f, 0.2f)) +
+                           "> { y = Loop(trips, go, x) <body = b (int64 i, bool c, float[2,64] s) => "
+                           "(bool d, float[2,64] t) { d = Identity(c) t = MatMul(s, w) }> }";
+  ASSERT_OK_AND(const auto quantized, quantize(text, {.bits = 8, .block_size = 32}));
+  EXPECT_EQ(quantized.report.nodes_quantized, 1u);
+  const std::vector<HostTensor> sample{
+      host_tensor<std::int64_t>("trips", DataType::int64, {}, std::vector<std::int64_t>{2}),
+      host_tensor<std::uint8_t>("go", DataType::boolean, {}, std::vector<std::uint8_t>{1}),
+      floats("x", {2, 64}, random_floats(128, 8))};
+  ASSERT_OK_AND(const double off, difference(text, *quantized.model, sample));
+  EXPECT_LT(off, 0.05);
+}
+
 TEST_F(WeightOnlyTest, Float16BeforeOrAfterGivesTheSame) {
   const std::string text = head + "g (float[3,64] x) => (float[3,8] y) <" + w64 + ", " +
                            constant_text("b", {8}, random_floats(8, 5)) + "> { m = MatMul(x, w) y = Add(m, b) }";
