@@ -63,7 +63,7 @@ void Float16Plan::follow_integer_sums(const Node& node) {
   if (!types_.is_float32(node.input(0)) || (!is(&node, "Mul") && !is(&node, "Div"))) return;
   keep(node, sums_reason);
   for (const Value* value : node.inputs()) {
-    const Node* product = is_sum(value) ? nullptr : value->producer();
+    const Node* product = !value || is_sum(value) ? nullptr : value->producer();
     if (!is(product, "Mul") || value->uses().size() != 1 || value->is_graph_output()) continue;
     if (treatment(*product) != Treatment::convert) continue;
     keep(*product, sums_reason);

@@ -32,7 +32,9 @@ Node* ancestor_in(const Graph& graph, Node& node) {
   return at;
 }
 
-bool is_cast(const Value& value) { return value.producer() && is_onnx(*value.producer(), "Cast"); }
+bool is_cast(const Value& value) {
+  return value.producer() && is_onnx(*value.producer(), "Cast") && value.producer()->input(0);
+}
 
 }  // namespace
 
@@ -124,7 +126,8 @@ Value* Float16Rewrite::add_cast(Value* source, DataType type, const Value& named
 }
 
 Tensor Float16Rewrite::narrowed(const Tensor& tensor, const std::string& name) {
-  auto bytes = std::make_shared<const Float16Bytes>(tensor.data, plan_.keeps_infinity());
+  auto bytes =
+      std::make_shared<const Float16Bytes>(tensor.data ? tensor.data : owned_bytes({}), plan_.keeps_infinity());
   Tensor half = make_tensor(name, DataType::float16, tensor.dims, bytes);
   half.doc_string = tensor.doc_string;
   half.metadata = tensor.metadata;
@@ -159,13 +162,14 @@ void Float16Rewrite::rewrite_constant(Node& node) {
   Tensor tensor;
   for (const Attribute& attribute : node.attributes()) {
     if (const auto* held = std::get_if<std::shared_ptr<const Tensor>>(&attribute.value)) {
-      tensor = **held;
+      if (*held) tensor = **held;
     } else if (const auto* value = std::get_if<float>(&attribute.value)) {
       tensor = scalar_tensor({}, *value);
     } else if (const auto* values = std::get_if<std::vector<float>>(&attribute.value)) {
       tensor = make_tensor({}, DataType::float32, {static_cast<std::int64_t>(values->size())}, owned_values(*values));
     }
   }
+  if (tensor.type != DataType::float32) return;
   Tensor half = narrowed(tensor, output->name());
   half.name = tensor.name;
   node.attributes().clear();
