@@ -3,6 +3,8 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/process.h"
+#include "graph/onnx_reader.h"
+#include "graph/onnx_writer.h"
 #include "testing/testing.h"
 
 namespace mk::cli {
@@ -98,6 +100,26 @@ TEST_F(OptimizeTest, RefusesWhatItCannotDo) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "broken_opt.onnx"));
   const auto both = winml({"optimize", "-m", to_utf8(broken), "--enable-gelu-fusion", "--disable-gelu-fusion"});
   EXPECT_EQ(both.exit_code, 2);
+}
+
+TEST_F(OptimizeTest, ReferencesToMissingDataSurvive) {
+  ASSERT_OK_AND(const auto model, read_onnx(path_from_utf8(digits())));
+  const Path split = folder_ / "split.onnx";
+  Publication publication;
+  ASSERT_OK(write_onnx(*model, split, publication, true, {.external = ExternalData::always}));
+  ASSERT_OK(publication.commit());
+  std::filesystem::rename(folder_ / "split.onnx.data", folder_ / "away");
+  const auto outcome = winml({"optimize", "-m", to_utf8(split), "-f", "json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_NE(outcome.err.find("were not compared"), std::string::npos) << outcome.err;
+  EXPECT_LT(parsed(outcome.out)["nodes_after"], parsed(outcome.out)["nodes_before"]);
+  const auto elsewhere = winml({"optimize", "-m", to_utf8(split), "-o", to_utf8(folder_ / "sub" / "x.onnx")});
+  EXPECT_EQ(elsewhere.exit_code, 1);
+
+  std::filesystem::rename(folder_ / "away", folder_ / "split.onnx.data");
+  const auto compared = winml({"eval", "--mode", "compare", "-m", to_utf8(folder_ / "split_opt.onnx"), "--reference",
+                               to_utf8(split), "--samples", "2"});
+  EXPECT_EQ(compared.exit_code, 0) << compared.out << compared.err;
 }
 
 TEST_F(OptimizeTest, ListsWhatCanBeSwitched) {
