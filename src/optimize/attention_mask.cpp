@@ -76,7 +76,8 @@ class Walk {
       Value* const other = node.input(1 - side);
       if (is_scalar(node.input(side), 0)) return inverted(other);
       const Node* cast = other ? other->producer() : nullptr;  // ids may equal one as well as a mask
-      const bool from_bool = is_op(cast, "Cast") && cast->input(0)->type.element == DataType::boolean;
+      const Value* made_of = cast && is_op(cast, "Cast") ? cast->input(0) : nullptr;
+      const bool from_bool = made_of && made_of->type.element == DataType::boolean;
       if (from_bool && is_scalar(node.input(side), 1)) return to(other);
     }
     return Step::end;
@@ -85,8 +86,8 @@ class Walk {
   // Axes that were ones before may have become more: those of batch and keys must not.
   Step expand(const Node& node) {
     Value* const from = node.input(0);
-    const int rank = rank_of(from);
-    if (rank < 2 || -batch_ > rank) return Step::wrong;
+    const int rank = rank_of(from);  // -1 of none
+    if (!from || rank < 2 || -batch_ > rank) return Step::wrong;
     const bool kept = same_dim(dim_of(from, -1), dim_of(value_, -1)) &&
                       same_dim(dim_of(from, batch_ + rank), dim_of(value_, batch_ + rank_of(value_)));
     return kept ? to(from) : Step::wrong;
@@ -127,8 +128,8 @@ class Walk {
   bool keeps_ = true;
 };
 
-std::optional<PaddingMask> filled(Value* indicator, bool keeps, std::optional<double> fill) {
-  if (!fill || *fill > least_fill || rank_of(indicator) != 4) return std::nullopt;
+std::optional<PaddingMask> filled(Value* indicator, bool keeps, std::optional<double> fill, double largest) {
+  if (!fill || *fill > largest || rank_of(indicator) != 4) return std::nullopt;
   auto found = Walk(indicator).run(keeps);
   if (found) found->fill = *fill;
   return found;
@@ -137,10 +138,12 @@ std::optional<PaddingMask> filled(Value* indicator, bool keeps, std::optional<do
 }  // namespace
 
 std::optional<PaddingMask> padding_condition(Value* condition, bool keeps_scores, double fill) {
-  return filled(condition, keeps_scores, fill);
+  return filled(condition, keeps_scores, fill, least_fill);
 }
 
 std::optional<PaddingMask> padding_mask(Value* added) {
+  // In 16 bits what is added swallows part of the score, unless all of it.
+  const double largest = added && added->type.element == DataType::float32 ? -1.0 : least_fill;
   for (int step = 0; step < most_steps && added; ++step) {
     const Node* node = added->producer();
     if (!node || node->graph() != added->graph() || !node->domain.empty()) return std::nullopt;
@@ -148,17 +151,18 @@ std::optional<PaddingMask> padding_mask(Value* added) {
       for (std::size_t side = 0; side < 2; ++side) {
         const auto fill = scalar_of(node->input(side));
         if (!fill) continue;
-        return filled(node->input(1 - side), /*keeps=*/false, fill);
+        return filled(node->input(1 - side), /*keeps=*/false, fill, largest);
       }
       return std::nullopt;
     }
     if (node->op_type == "Where") {
       const auto then = scalar_of(node->input(1)), otherwise = scalar_of(node->input(2));
-      if (then && otherwise == 0.0) return filled(node->input(0), /*keeps=*/false, then);
-      if (otherwise && then == 0.0) return filled(node->input(0), /*keeps=*/true, otherwise);
+      if (then && otherwise == 0.0) return filled(node->input(0), /*keeps=*/false, then, largest);
+      if (otherwise && then == 0.0) return filled(node->input(0), /*keeps=*/true, otherwise, largest);
       if (!then) return std::nullopt;
       // Where(dropped, fill, dropped as numbers): zero where it is not the fill.
-      const auto left_out = filled(node->input(0), false, then), rest = filled(node->input(2), false, then);
+      const auto left_out = filled(node->input(0), false, then, largest),
+                 rest = filled(node->input(2), false, then, largest);
       return left_out && rest && left_out->mask == rest->mask && left_out->keeps == rest->keeps ? left_out
                                                                                                 : std::nullopt;
     }

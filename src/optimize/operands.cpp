@@ -73,6 +73,11 @@ bool is_row_constant(const Value* value, const Value* x) {
   return rank_of(value) == 1 && rank_of(x) > 0 && has_shape_from(value, x, rank_of(x) - 1) && is_constant(value);
 }
 
+bool is_kernel_float(const Value* value) {
+  constexpr std::array types{DataType::float32, DataType::float16, DataType::bfloat16};
+  return std::find(types.begin(), types.end(), value->type.element) != types.end();
+}
+
 PatchValue as_int32(Patch& patch, Value* value) {
   constexpr auto int32 = static_cast<std::int64_t>(DataType::int32);
   if (value->type.element == DataType::int32) return value;

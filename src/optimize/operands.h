@@ -29,6 +29,9 @@ std::optional<PatchValue> trailing_operand(Patch& patch, Value* value, const Val
 // Whether `value` is a constant vector with one element for each of the last axis of `x`.
 bool is_row_constant(const Value* value, const Value* x);
 
+// Whether a value is of a type that com.microsoft's kernels compute in: float32, or 16 bits that stand for it.
+bool is_kernel_float(const Value* value);
+
 // A number or bool as int32: itself, a Cast that is there already, or a new one.
 PatchValue as_int32(Patch& patch, Value* value);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 
 #include "optimize/attention_mask.h"
 #include "optimize/attention_parts.h"
@@ -49,8 +50,8 @@ Masking as_bias(const Match& m, Patch& p, PatchValue bias, const Value* like) {
                    to_string(scores->type));
   }
   if (rank < 4) {
-    std::vector<std::int64_t> axes;
-    for (int axis = 0; axis < 4 - rank; ++axis) axes.push_back(axis);
+    std::vector<std::int64_t> axes(static_cast<std::size_t>(4 - rank));
+    std::iota(axes.begin(), axes.end(), 0);
     bias = p.op("Unsqueeze", {bias, p.integers(axes)});
   }
   const Dim queries = dim_of(scores, 2);
@@ -183,6 +184,7 @@ Outcome rewrite(const Match& m, Patch& p) {
   if (!read) return skip(read.error().message);
   const Operands& parts = *read;
   const DataType type = y->type.element;
+  if (!is_kernel_float(y)) return skip("no kernel is of its type");
   const Masking mask = masking(m, p);
   if (!mask.problem.empty()) return skip(mask.problem);
   // A padding mask is taken where it comes into the graph, and what gave it the scores' shape goes.
@@ -195,6 +197,10 @@ Outcome rewrite(const Match& m, Patch& p) {
   const auto joint = packed(parts, type, p);
   if (!joint && (!parts.q.flat || !parts.k.flat || !parts.v.flat)) {
     return skip("queries, keys and values are of a joint projection that is no linear layer used only here");
+  }
+  const auto batch_of = [&](const char* name) { return m.dim(name, 0); };
+  if (!joint && (!same_dim(batch_of("q"), batch_of("kt")) || !same_dim(batch_of("q"), batch_of("v")))) {
+    return skip("queries, keys and values are not proven to be of one batch");
   }
   std::vector<PatchValue> inputs;
   if (joint) {

@@ -16,6 +16,9 @@ Outcome rewrite(const Match& m, Patch& p) {
   Value *a = m["a"], *bias = m["bias"];
   if (!is_row_constant(bias, m["skip"])) std::swap(a, bias);
   if (!is_row_constant(bias, m["skip"])) return skip("what is added is no constant vector of the last axis");
+  if (rank_of(a) != m.rank("skip") || !same_dim(dim_of(a, -1), m.dim("skip", -1))) {
+    return skip("the bias is not all that is broadcast");
+  }
   Node& norm = m.root();
   const bool second = norm.input(1) != m["skip"];
   p.set_input(&norm, second ? 1 : 0, a);

@@ -51,14 +51,17 @@ bool counts_up(const Value* ids, const Dim& count) {
   return last.is_known() && last.value == static_cast<std::int64_t>(values->size());
 }
 
-bool is_float_table(const Value* table) {
-  return rank_of(table) == 2 && table->type.element == DataType::float32 && is_constant(table);
+bool is_float_table(const Value* table, const Dim& hidden) {
+  return rank_of(table) == 2 && same_dim(dim_of(table, 1), hidden) && table->type.element == DataType::float32 &&
+         is_constant(table);
 }
 
 // A table whose first `count` rows are taken by Slice; null where it is something else.
-Value* first_rows(const Value* term, const Dim& count) {
+Value* first_rows(const Value* term, const Value* s) {
+  const Dim count = dim_of(s, 1);
   const Node* slice = term->producer();
-  if (!slice || slice->op_type != "Slice" || !slice->domain.empty() || !is_float_table(slice->input(0))) return nullptr;
+  if (!slice || slice->op_type != "Slice" || !slice->domain.empty() || !is_float_table(slice->input(0), dim_of(s, 2)))
+    return nullptr;
   const std::vector<std::int64_t> zero{0}, one{1};
   const bool from_start = integers_of(slice->input(1)) == zero && slice->input(3) &&
                           integers_of(slice->input(3)) == zero &&
@@ -92,7 +95,8 @@ std::optional<std::string> sort_in(Value* term, const Value* s, Embeddings& foun
   const Node* gather = term->producer();
   if (gather && gather->op_type == "Gather" && gather->domain.empty()) {
     Value *table = gather->input(0), *ids = gather->input(1);
-    if (gather->integer("axis", 0) != 0 || !is_float_table(table)) return term->name() + " is no lookup in a table";
+    if (gather->integer("axis", 0) != 0 || !is_float_table(table, dim_of(s, 2)))
+      return term->name() + " is no lookup in a table";
     if (!is_integer(ids->type.element)) return term->name() + " has ids of another type";
     const int rank = rank_of(ids);
     const bool all_of_it =
@@ -111,7 +115,7 @@ std::optional<std::string> sort_in(Value* term, const Value* s, Embeddings& foun
     }
     return std::nullopt;
   }
-  if (Value* table = first_rows(term, dim_of(s, 1))) {
+  if (Value* table = first_rows(term, s)) {
     if (found.positions || found.shared.table) return "it adds two position embeddings";
     found.positions = table;
     return std::nullopt;
@@ -163,6 +167,9 @@ Outcome rewrite(const Match& m, Patch& p) {
     return skip("the sum is not float32 [batch, tokens, hidden]");
   for (std::size_t i = 1; i < norm.outputs().size(); ++i) {
     if (norm.output(i) && !norm.output(i)->is_unused()) return skip("its statistics are used");
+  }
+  for (const Value* operand : {m["gamma"], m["beta"]}) {
+    if (!is_row_constant(operand, s)) return skip("scale or bias is no constant vector of the last axis");
   }
   std::vector<Value*> terms;
   for (Value* side : {m["a"], m["b"]}) {

@@ -2,6 +2,7 @@
 // 0.044715
 // * x^3))), in the orders that exporters write it.
 
+#include "optimize/operands.h"
 #include "optimize/pass.h"
 
 namespace mk {
@@ -22,6 +23,8 @@ constexpr std::string_view patterns[] = {R"(
 )"};
 
 Outcome rewrite(const Match& m, Patch& p) {
+  if (m.rank("x") != m.rank("y")) return skip("its constants add a dimension");
+  if (!is_kernel_float(m["x"])) return skip("no kernel is of its type");
   p.replace(m["y"], p.opset() >= 20 ? p.op("Gelu", {m["x"]}).with("approximate", "tanh")
                                     : p.op("com.microsoft.FastGelu", {m["x"]}).like(m["y"]));
   return fired;

@@ -1,6 +1,7 @@
 // Gelu (Hendrycks and Gimpel 2016), exact, from its parts: x * 0.5 * (1 + erf(x / sqrt(2))), in every order that
 // exporters write the products.
 
+#include "optimize/operands.h"
 #include "optimize/pass.h"
 
 namespace mk {
@@ -13,6 +14,8 @@ constexpr std::string_view patterns[] = {R"(
 )"};
 
 Outcome rewrite(const Match& m, Patch& p) {
+  if (m.rank("x") != m.rank("y")) return skip("its constants add a dimension");
+  if (!is_kernel_float(m["x"])) return skip("no kernel is of its type");
   p.replace(m["y"], p.opset() >= 20 ? p.op("Gelu", {m["x"]}) : p.op("com.microsoft.Gelu", {m["x"]}).like(m["y"]));
   return fired;
 }

@@ -34,11 +34,14 @@ Outcome with_sum(const Match& m, const Value* x, int axis, float eps, const Affi
   const bool fits = axis == rank - 1 && (rank == 2 || rank == 3) && x->type.element == DataType::float32 &&
                     affine.has_scale && same_shape(sum->input(0), x) && same_shape(sum->input(1), x);
   if (!fits) return skip("RMSNormalization needs opset 23, and its residual sum does not fit");
+  const bool shared = used_outside(m, x);
+  const Value* const scale = affine.scale.existing();
+  if (shared && scale && !is_constant(scale)) return skip("the scale is not constant and may follow from the sum");
   PatchNode fused =
       p.op("com.microsoft.SkipSimplifiedLayerNormalization", {sum->input(0), sum->input(1), affine.scale});
   fused.with("epsilon", eps).like(affine.result);
   p.replace(affine.result, fused);
-  if (used_outside(m, x)) p.replace(sum->output(0), fused.like(x, 3)[3]);
+  if (shared) p.replace(sum->output(0), fused.like(x, 3)[3]);
   return fired;
 }
 

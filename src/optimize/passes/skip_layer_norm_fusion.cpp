@@ -25,6 +25,11 @@ Outcome rewrite(const Match& m, Patch& p, bool shared) {
   if (y->type.element != DataType::float32) return skip("only float32 sums are proven to keep their precision");
   if (m.rank("s") != 3 && m.rank("s") != 2) return skip("the sum is not of two or three dimensions");
   if (!same_shape(m["a"], m["s"]) || !same_shape(m["b"], m["s"])) return skip("one operand of the sum is broadcast");
+  for (const Value* operand : {m["gamma"], m["beta"]}) {
+    if (!operand) continue;
+    if (!has_shape_from(operand, m["s"], m.rank("s") - 1)) return skip("scale or bias is no vector of the last axis");
+    if (shared && !is_constant(operand)) return skip("scale or bias is not constant and may follow from the sum");
+  }
   for (std::size_t i = 1; i < norm.outputs().size(); ++i) {
     if (norm.output(i) && !norm.output(i)->is_unused()) return skip("its statistics are used");
   }
