@@ -182,6 +182,15 @@ Bytes apply_predicate(const EvaluationCall& call, const Predicate& operation) {
 template <typename T>
 constexpr bool is_whole = std::is_same_v<T, std::int64_t>;
 
+template <typename T>
+bool is_nan(T value) {
+  if constexpr (is_whole<T>) {
+    return false;
+  } else {
+    return std::isnan(value);
+  }
+}
+
 // Integers wrap, as they do in ONNX Runtime.
 template <typename T, typename Operation>
 T wrapping(T a, T b, Operation operation) {
@@ -237,8 +246,8 @@ const Binary* binary_named(std::string_view name) {
       Row{"Sum", number([](auto a, auto b) { return wrapping(a, b, std::plus<>()); })},
       Row{"Sub", number([](auto a, auto b) { return wrapping(a, b, std::minus<>()); })},
       Row{"Mul", number([](auto a, auto b) { return wrapping(a, b, std::multiplies<>()); })},
-      Row{"Max", number([](auto a, auto b) { return a < b || b != b ? b : a; })},
-      Row{"Min", number([](auto a, auto b) { return b < a || b != b ? b : a; })},
+      Row{"Max", number([](auto a, auto b) { return a < b || is_nan(b) ? b : a; })},
+      Row{"Min", number([](auto a, auto b) { return b < a || is_nan(b) ? b : a; })},
       Row{"And", whole([](std::int64_t a, std::int64_t b) { return a & b; })},
       Row{"Or", whole([](std::int64_t a, std::int64_t b) { return a | b; })},
       Row{"Xor", whole([](std::int64_t a, std::int64_t b) { return a ^ b; })},

@@ -149,15 +149,18 @@ Bytes concat(const EvaluationCall& call) {
     parts.push_back(*part);
   }
   const std::int64_t outer = product(call.dims, 0, *axis);
+  if (outer == 0) return owned_bytes({});
   if (outer == 1) {
     std::vector<Bytes> bytes;
+    bytes.reserve(parts.size());
     for (const Tensor& part : parts) bytes.push_back(part.data);
     return concatenated(std::move(bytes));
   }
   return call.made([parts, outer](std::span<std::byte> out) -> Status {
     std::size_t row = 0;
-    for (const Tensor& part : parts)
+    for (const Tensor& part : parts) {
       row += static_cast<std::size_t>(part.byte_count()) / static_cast<std::size_t>(outer);
+    }
     std::size_t column = 0;
     for (const Tensor& part : parts) {
       MK_TRY(const auto from, read_all(*part.data));

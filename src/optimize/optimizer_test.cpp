@@ -141,6 +141,22 @@ TEST(Optimizer, ExplainsWhatNearlyMatched) {
   EXPECT_EQ(report.near_misses[0].reason, "a is also a graph output");
 }
 
+TEST(Optimizer, KeepsTheSymbolsOfOutputs) {
+  ASSERT_OK_AND(auto model,
+                model_of("g (float[N, 4] x, bool c) => (float[N, 2, 2] y, float[N, 4] z) <int64 zero = {0}, "
+                         "int64[1] axis = {0}, int64[2] rest = {2, 2}> { s = Shape(x) n = Gather(s, zero) u = "
+                         "Unsqueeze(n, axis) t = Concat<axis = 0>(u, rest) y = Reshape(x, t) k = Neg(x) z = "
+                         "If(c) <then_branch = a () => (float[N, 4] p) { i = Identity(k) p = Exp(i) }, "
+                         "else_branch = b () => (float[N, 4] q) { q = Abs(k) }> }"));
+  ASSERT_OK(optimize(model, {}));
+  ASSERT_OK(verify(*model));
+  ASSERT_OK(check_onnx(*model));
+  EXPECT_EQ(to_string(model->graph->find("y")->type), "float32[N, 2, 2]");
+  EXPECT_EQ(to_string(model->graph->find("z")->type), "float32[N, 4]");
+  EXPECT_EQ(count(*model, "Shape"), 0);
+  EXPECT_EQ(count(*model, "Identity"), 0);
+}
+
 // Data that is missing and operators that nobody knows keep passes from nothing else (a custom domain, a lost file).
 TEST(Optimizer, WorksAroundUnknownOperatorsAndMissingData) {
   ASSERT_OK_AND(
