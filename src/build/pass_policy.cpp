@@ -20,11 +20,12 @@ constexpr std::array<std::string_view, 16> simpler{"constant-folding",      "con
 constexpr std::array<std::string_view, 5> operators{"layer-norm-fusion", "gelu-fusion", "fast-gelu-fusion",
                                                     "quick-gelu-fusion", "matmul-add-fusion"};
 // Of com.microsoft, or hiding a MatMul from the quantizer.
-constexpr std::array<std::string_view, 12> fused{
-    "simplified-layer-norm-fusion", "skip-layer-norm-fusion", "bias-skip-layer-norm-fusion",
-    "embed-layer-norm-fusion",      "attention-fusion",       "bias-gelu-fusion",
-    "matmul-transpose-fusion",      "matmul-scale-fusion",    "conv-activation-fusion",
-    "conv-add-activation-fusion",   "gemm-activation-fusion", "gather-slice-to-split-fusion"};
+constexpr std::array<std::string_view, 13> fused{
+    "simplified-layer-norm-fusion",  "skip-layer-norm-fusion", "bias-skip-layer-norm-fusion",
+    "embed-layer-norm-fusion",       "attention-fusion",       "bias-gelu-fusion",
+    "matmul-transpose-fusion",       "matmul-scale-fusion",    "conv-activation-fusion",
+    "conv-add-activation-fusion",    "gemm-activation-fusion", "gather-slice-to-split-fusion",
+    "dynamic-quantize-matmul-fusion"};
 // Faster on GPUs, slower on CPUs than the parts.
 constexpr std::array<std::string_view, 1> fused_on_gpus{"residual-skip-layer-norm-fusion"};
 
