@@ -117,7 +117,7 @@ class Attempt {
     NearMatch near;
     const std::optional<Match> found = match(pattern, root, run.explains() ? &near : nullptr);
     if (!found) {
-      if (near.nodes * 2 > required_lines(pattern)) run.miss(root, near.reason);
+      if (near.nodes * 2 > required_lines(pattern) + 1) run.miss(root, near.reason);
       return;
     }
     Model& model = run.model();
