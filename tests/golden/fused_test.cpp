@@ -39,14 +39,15 @@ std::string test_name(const ::testing::TestParamInfo<Path>& info) {
 
 class FusedGoldenTest : public ::testing::TestWithParam<Path> {
  protected:
-  void expect_pytorchs(const BuildRequest& request) {
+  void expect_pytorchs(const BuildRequest& request, double looser = 1) {
     ASSERT_OK_AND(const Case c, read_case(GetParam()));
     ASSERT_OK_AND(BuiltGraph built, build(c, request));
     ASSERT_OK_AND(const OptimizeReport report, optimize(built.model, all_fusions()));
     for (const RolledBack& taken : report.rolled_back) ADD_FAILURE() << taken.pass << ": " << taken.reason;
     ASSERT_OK(verify(*built.model));
     ASSERT_OK_AND(const auto got, run(*built.model, c.inputs));
-    for (const HostTensor& want : c.outputs) EXPECT_EQ(difference(got.at(want.name), want, c.atol, c.rtol), "");
+    for (const HostTensor& want : c.outputs)
+      EXPECT_EQ(difference(got.at(want.name), want, looser * c.atol, looser * c.rtol), "");
   }
 };
 
@@ -57,6 +58,12 @@ TEST_P(FusedGoldenTest, OfSymbolicShapesAndANewOpset) {
   request.dynamic = true;
   request.options.opset = 21;
   expect_pytorchs(request);
+}
+
+TEST_P(FusedGoldenTest, HalfPrecisionIsClose) {
+  BuildRequest request;
+  request.options.float_type = DataType::float16;
+  expect_pytorchs(request, 50);
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, FusedGoldenTest, ::testing::ValuesIn(case_folders("cases")), test_name);
