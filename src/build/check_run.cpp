@@ -15,7 +15,7 @@ namespace mk {
 namespace {
 
 Status check_output(const HostTensor& output, const Port& declared) {
-  const auto bad = [&](std::string what) {
+  const auto bad = [&](const std::string& what) {
     return fail(ErrorCode::failed, "the model runs, but " + what, output.name, "--no-verify writes it all the same");
   };
   if (output.type != declared.type.element) {
