@@ -155,6 +155,7 @@ class DynamicQuantizer {
     Tensor scales = scale_tensor({}, parameters, !form.axis);
     if (form.factor != 1) {
       std::vector<float> products;
+      products.reserve(parameters.size());
       for (const QuantizationParameters& channel : parameters) products.push_back(channel.scale * form.factor);
       scales.data = owned_values(products);
     }

@@ -190,6 +190,7 @@ class Smoother {
   // The median of the channels' sizes: the largest values of outliers are rare, and say little of their mean square.
   static double usual_size(const std::vector<TensorRange>& channels) {
     std::vector<double> sizes;
+    sizes.reserve(channels.size());
     for (const TensorRange& channel : channels) sizes.push_back(size_of(channel));
     const auto middle = sizes.begin() + static_cast<std::ptrdiff_t>(sizes.size() / 2);
     std::nth_element(sizes.begin(), middle, sizes.end());
@@ -258,6 +259,7 @@ class Smoother {
   Value& divide(Value& value, const std::vector<Node*>& products, const std::vector<float>& factors) {
     Graph& graph = *model_.graph;
     std::vector<float> inverses;
+    inverses.reserve(factors.size());
     for (const float factor : factors) inverses.push_back(1.0f / factor);
     Value* by = add_constant(value.name() + "_smooth_factor", {static_cast<std::int64_t>(factors.size())},
                              owned_values(inverses));
