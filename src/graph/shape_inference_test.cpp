@@ -124,6 +124,21 @@ TEST(ShapeInference, AnExpandThatCannotBeIsANoteAndTheRestGoesOn) {  // S9
   EXPECT_EQ(result["w"], "float32[N, 4]");
 }
 
+// As RoBERTa's segment ids are exported: the first tokens of a buffer, for the whole batch.
+TEST(ShapeInference, ASliceThatIsExpandedToItsOwnEnd) {
+  const auto result =
+      infer(R"(g (int64[N, T] ids) => (int64[] y) <int64[1, 4] buffer = {0, 0, 0, 0}, int64[1] zero = {0},
+          int64[1] one = {1}, int64[1] two = {2}> {
+      shape = Shape(ids)
+      length = Slice(shape, one, two, zero)
+      first = Slice(buffer, zero, length, one)
+      y = Expand(first, shape)
+  })");
+  ASSERT_OK(result.report);
+  EXPECT_EQ(result["first"], "int64[1, min(4, T)]");
+  EXPECT_EQ(result["y"], "int64[N, T]");
+}
+
 TEST(ShapeInference, DimensionsThatCannotMatchNameTheNode) {
   for (const char* node : {"y = Add(a, b)", "y = MatMul(a, b)", "y = Concat<axis = 1>(a, b)", "y = Where(c, a, b)"}) {
     const auto result =

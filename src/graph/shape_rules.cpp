@@ -165,6 +165,12 @@ void complete_range(const NodeFacts& node, std::vector<Type>& outputs) {
   if (extent && extent->is_non_negative()) complete((*out)[0], divide_up(*extent, values[2]->value()));
 }
 
+// x and min(512, x) broadcast to x: they are equal, or no run succeeds.
+bool is_minimum_of(const std::string& text, const std::string& other) {
+  return text.starts_with("min(") && text.ends_with(", " + other + ")") &&
+         SymbolicInt::of_text(other).is_non_negative();
+}
+
 void complete_expand(const NodeFacts& node, std::vector<Type>& outputs) {
   const Shape* in = node.input_shape(0);
   const KnownValue* target = node.input_value(1);
@@ -179,15 +185,9 @@ void complete_expand(const NodeFacts& node, std::vector<Type>& outputs) {
     if (!own || !wanted) continue;
     std::optional<SymbolicInt> result;
     if (*wanted == SymbolicInt(1) || *own == *wanted) result = own;
-    if (*own == SymbolicInt(1)) result = wanted;
+    if (*own == SymbolicInt(1) || is_minimum_of(own->to_string(), wanted->to_string())) result = wanted;
     complete((*out)[out->size() - 1 - i], result);
   }
-}
-
-// x and min(512, x) broadcast to x: they are equal, or no run succeeds.
-bool is_minimum_of(const std::string& text, const std::string& other) {
-  return text.starts_with("min(") && text.ends_with(", " + other + ")") &&
-         SymbolicInt::of_text(other).is_non_negative();
 }
 
 void complete_broadcast(const NodeFacts& node, std::vector<Type>& outputs) {

@@ -98,11 +98,11 @@ TEST(Bytes, ConcatenatedAndSliced) {
 
 TEST(Bytes, SideBySide) {
   const Bytes whole = counting_bytes(40);
-  // Two matrices of four rows: rows of 3 bytes, and rows of 2.
+  // Byte i is 7 * i. Two matrices of four rows: rows of 3 bytes, and rows of 2.
   const Bytes joined = side_by_side({sliced(whole, 0, 12), sliced(whole, 20, 8)}, {3, 2});
   const std::vector<int> wanted{0, 1, 2, 20, 21, 3, 4, 5, 22, 23, 6, 7, 8, 24, 25, 9, 10, 11, 26, 27};
   std::vector<int> found;
-  for (const std::byte byte : all_of(joined)) found.push_back(std::to_integer<int>(byte));
+  for (const std::byte byte : all_of(joined)) found.push_back(std::to_integer<int>(byte) / 7);
   EXPECT_EQ(found, wanted);
   EXPECT_EQ(in_blocks(joined, 7), all_of(joined));
   EXPECT_EQ(side_by_side({}, {})->size(), 0u);
