@@ -74,6 +74,14 @@ TEST(ValuePropagation, ExpandToOnesWhereTheTargetIsMinusOne) {
             "float32[batch, 1, 3]");
 }
 
+// How torch expands a buffer of token types: its first seq elements to [batch, seq], which are 4 at most.
+TEST(ValuePropagation, ExpandOfTheFirstElementsOfABuffer) {
+  EXPECT_EQ(type_of_y(constants + R"(
+      buffer = Constant<value = float[1, 4] {1, 2, 3, 4}>() types = Slice(buffer, l0, seq1, l1)
+      target = Concat<axis = 0>(batch1, seq1) y = Expand(types, target))"),
+            "float32[batch, seq]");
+}
+
 TEST(ValuePropagation, Layout) {
   EXPECT_EQ(shaped(constants + "s = Slice(shape, l0, l2)"), "float32[batch, seq]");
   EXPECT_EQ(shaped(constants + "s = Slice(shape, minus, l0, l0, minus)"), "float32[768, seq]");

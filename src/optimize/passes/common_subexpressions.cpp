@@ -76,7 +76,7 @@ std::optional<std::string> key_of(const Node& node) {
   append_text(key, node.domain == "ai.onnx" ? std::string() : node.domain);
   append_text(key, node.overload);
   append(key, node.inputs().size());
-  for (const Value* input : node.inputs()) append(key, input);
+  for (const Value* input : node.inputs()) append(key, reinterpret_cast<std::uintptr_t>(input));
   append(key, node.outputs().size());
   for (const Value* output : node.outputs()) append(key, output != nullptr);
   std::vector<const Attribute*> attributes;

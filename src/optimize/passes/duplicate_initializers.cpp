@@ -26,10 +26,10 @@ std::optional<std::string> key_of(const Tensor& tensor) {
     if (!bytes) return std::nullopt;
     key.append(reinterpret_cast<const char*>(bytes->data()), bytes->size());
   } else if (const auto range = tensor.data->file_range()) {
-    append(key, range->file.get());
+    append(key, reinterpret_cast<std::uintptr_t>(range->file.get()));
     append(key, range->offset);
   } else {
-    append(key, tensor.data.get());
+    append(key, reinterpret_cast<std::uintptr_t>(tensor.data.get()));
   }
   return key;
 }

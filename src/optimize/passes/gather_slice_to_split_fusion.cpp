@@ -76,6 +76,7 @@ bool cover(const std::vector<Part>& parts, std::int64_t length) {
 void split(PassRun& run, Value& value, std::int64_t axis, const std::vector<Part>& parts) {
   Patch patch(run.opset());
   std::vector<std::int64_t> sizes;
+  sizes.reserve(parts.size());
   for (const Part& part : parts) sizes.push_back(part.end - part.start);
   PatchNode node = patch.op("Split", {&value, patch.integers(sizes)}).with("axis", axis);
   for (std::uint32_t i = 0; i < parts.size(); ++i) static_cast<void>(node[i]);
