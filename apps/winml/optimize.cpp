@@ -80,6 +80,7 @@ struct OptimizeCommandReport {
   std::string reason;  // for the set of passes
   OptimizeReport optimized;
   std::uint64_t bytes_before = 0, bytes_after = 0;
+  double tolerance = 0;
   double optimize_seconds = 0, verify_seconds = 0, seconds = 0;
 };
 
@@ -187,6 +188,7 @@ Result<OptimizeCommandReport> run(const OptimizeCommandOptions& o, Context& cont
   MK_TRY(const ResolvedModel source, resolve_model(*o.model, WantedModel::onnx));
   report.model = source.onnx;
   report.reason = selection.reason;
+  report.tolerance = o.tolerance;
   const Path output =
       o.output.value_or(source.onnx.parent_path() / path_from_utf8(to_utf8(source.onnx.stem()) + "_opt.onnx"));
   if (!o.check_optim) MK_CHECK(guard_overwrite(output, o.overwrite));
@@ -273,8 +275,8 @@ std::string text(const OptimizeCommandReport& r, const Context&) {
   for (const PassRecord& row : r.optimized.passes) rows.push_back({std::string(row.pass), std::to_string(row.fired)});
   std::string checked;
   if (r.verify_seconds > 0 && r.optimized.numbers.not_compared.empty()) {
-    checked = fmt::format("Numbers: max_abs_diff {:.2g}, {:.2g} of the largest value\n",
-                          r.optimized.numbers.max_abs_diff, r.optimized.numbers.max_rel_diff);
+    checked = fmt::format("Numbers: max_abs_diff {:.2g}, {:.2g} of the largest value (tolerance {:.2g})\n",
+                          r.optimized.numbers.max_abs_diff, r.optimized.numbers.max_rel_diff, r.tolerance);
   }
   return fmt::format("Success! Model optimized: {}\n{}\nPasses: {}\n{}{}", to_utf8(r.files.front()),
                      change_text(r.optimized.nodes_before, r.optimized.nodes_after), r.reason, columns(rows), checked);
@@ -319,6 +321,7 @@ Json json(const OptimizeCommandReport& r) {
           {"rolled_back", std::move(rolled_back)},
           {"max_abs_diff", compared ? Json(numbers.max_abs_diff) : Json(nullptr)},
           {"max_rel_diff", compared ? Json(numbers.max_rel_diff) : Json(nullptr)},
+          {"tolerance", compared ? Json(r.tolerance) : Json(nullptr)},
           {"not_compared", numbers.not_compared.empty() ? Json(nullptr) : Json(numbers.not_compared)},
           {"optimize_seconds", r.optimize_seconds},
           {"verify_seconds", r.verify_seconds},
