@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write a random checkpoint, streamed: config.json and model.safetensors (float32).
+"""Write a random checkpoint, streamed: config.json, model.safetensors (float32), and preprocessor_config.json of models that take images.
 
     make_checkpoint.py OUT [--kind bert|resnet|convnext] [--hidden N] [--layers N] [--heads N] [--vocab N]
 
@@ -120,6 +120,10 @@ text = json.dumps(header).encode()
 text += b" " * (-len(text) % 8)
 a.out.mkdir(parents=True, exist_ok=True)
 (a.out / "config.json").write_text(json.dumps(config, indent=2))
+if a.kind != "bert":
+    (a.out / "preprocessor_config.json").write_text(json.dumps({
+        "image_processor_type": "ConvNextImageProcessor", "do_resize": True, "size": {"shortest_edge": 224}, "crop_pct": 0.875, "resample": 3, "do_rescale": True,
+        "rescale_factor": 1 / 255, "do_normalize": True, "image_mean": [0.485, 0.456, 0.406], "image_std": [0.229, 0.224, 0.225]}, indent=2))
 rng = random.Random(0)
 normal = array.array("f", (rng.gauss(0, 1) for _ in range(1 << 18)))
 scaled = {}

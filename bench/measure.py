@@ -20,10 +20,10 @@ def once(command):
     return usage.ru_utime + usage.ru_stime, time.monotonic() - start, usage.ru_maxrss / 1024
 
 
-def medians(*commands, runs, before=None):
+def medians(*commands, runs, before=None, warm_up=True):
     """Each command's medians, run in turn after one warm-up."""
     seen = [[] for _ in commands]
-    for i in range(runs + 1):
+    for i in range(0 if warm_up else 1, runs + 1):
         for command, list_ in zip(commands, seen):
             if before:
                 before()
