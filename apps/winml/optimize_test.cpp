@@ -41,6 +41,7 @@ TEST_F(OptimizeTest, FusesAndComparesAndLeavesTheModel) {
   EXPECT_EQ(report["files"][0], to_utf8(folder_ / "digits_opt.onnx"));
   EXPECT_LT(report["nodes_after"], report["nodes_before"]);
   EXPECT_LT(report["max_abs_diff"].get<double>(), 1e-4);
+  EXPECT_EQ(report["tolerance"], 1e-3);
   EXPECT_TRUE(report["rolled_back"].empty());
   ASSERT_OK_AND(const std::string after, read_text(path_from_utf8(model)));
   EXPECT_EQ(before, after);
