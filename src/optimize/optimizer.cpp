@@ -167,7 +167,8 @@ Result<std::unique_ptr<Model>> attempt(const Model& source, const OptimizeOption
 }
 
 // The first pass of the list with which the numbers differ: the passes before it, all together, are right.
-Result<const Pass*> culprit(const Model& source, const OptimizeOptions& options, std::set<std::string_view> barred) {
+Result<const Pass*> culprit(const Model& source, const OptimizeOptions& options,
+                            const std::set<std::string_view>& barred) {
   const std::vector<const Pass*> suspects = enabled(options, barred);
   std::size_t right = 0, wrong = suspects.size();  // so many of the first passes give right and wrong numbers
   while (wrong - right > 1) {
