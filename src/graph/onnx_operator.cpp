@@ -237,6 +237,10 @@ class NodePropagationContext final : public onnx::DataPropagationContext {
   std::optional<KnownValue> result_;
 };
 
+// Operators whose shape function takes for granted that the type of the first input is known.
+constexpr std::array needs_input_type{std::string_view("DictVectorizer"), std::string_view("EyeLike"),
+                                      std::string_view("LabelEncoder"), std::string_view("RegexFullMatch")};
+
 // Shape functions take for granted what the schema promises: counts of inputs and outputs, types of attributes.
 void check_against_schema(const onnx::OpSchema& schema, const NodeFacts& node) {
   const auto in_range = [](std::size_t count, int least, int most) {
@@ -248,6 +252,10 @@ void check_against_schema(const onnx::OpSchema& schema, const NodeFacts& node) {
   }
   if (!in_range(node.output_count(), schema.min_output(), schema.max_output())) {
     refuse(schema.Name() + " does not have " + std::to_string(node.output_count()) + " outputs");
+  }
+  if (!node.input_type(0) &&
+      std::find(needs_input_type.begin(), needs_input_type.end(), schema.Name()) != needs_input_type.end()) {
+    refuse("the type of its input is not known");
   }
   for (std::size_t i = 0; i < node.input_count() && i < schema.inputs().size(); ++i) {
     if (schema.inputs()[i].GetOption() == onnx::OpSchema::Single && !node.has_input(i)) {

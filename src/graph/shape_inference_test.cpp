@@ -258,5 +258,19 @@ TEST(ShapeInference, OperatorsOfTheOnnxMlDomain) {
   EXPECT_EQ(result["y"], "float32[...]");
 }
 
+// Shape functions of the library that look at the type of an input without asking whether there is one.
+TEST(ShapeInference, InputsWithoutATypeAreNoCrash) {
+  for (const char* op_type : {"EyeLike", "RegexFullMatch"}) {
+    Model model;
+    model.set_opset({}, 22);
+    Graph& graph = *model.graph;
+    Value* y = graph.add_op(op_type, {graph.add_input("x", {})}, "y");
+    y->producer()->set_attribute(op_type == std::string_view("EyeLike") ? Attribute("dtype", 1)
+                                                                        : Attribute("pattern", "a"));
+    ASSERT_OK(infer_shapes(model));
+    EXPECT_EQ(y->type.kind, Type::Kind::none);
+  }
+}
+
 }  // namespace
 }  // namespace mk
