@@ -26,7 +26,7 @@ Result<std::map<std::string, bool>> flags_of(const BuildConfig& config) {
   return flags;
 }
 
-std::shared_ptr<const Json> details_of(const OptimizeReport& report, const PassPolicy& policy) {
+Json details_of(const OptimizeReport& report, const PassPolicy& policy) {
   Json passes = Json::object(), taken_back = Json::object();
   for (const PassRecord& row : report.passes) passes[std::string(row.pass)] = row.fired;
   for (const RolledBack& row : report.rolled_back) taken_back[std::string(row.pass)] = row.reason;
@@ -35,7 +35,7 @@ std::shared_ptr<const Json> details_of(const OptimizeReport& report, const PassP
                {"nodes_after", report.nodes_after},
                {"passes", std::move(passes)}};
   if (!taken_back.empty()) details["rolled_back"] = std::move(taken_back);
-  return std::make_shared<Json>(std::move(details));
+  return details;
 }
 
 }  // namespace
@@ -64,7 +64,7 @@ Result<OptimizeStage> run_optimize(BuildState& state) {
   }
   OptimizeStage done{.fired = !report.passes.empty()};
   done.outcome.summary = fmt::format("{} -> {} nodes", report.nodes_before, report.nodes_after);
-  done.outcome.details = details_of(report, policy);
+  done.outcome.details = [details = details_of(report, policy)] { return details; };
   return done;
 }
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <chrono>
 
+#include "base/json.h"
 #include "base/system.h"
 #include "build/check_run.h"
 #include "build/optimize_stage.h"
@@ -153,6 +154,7 @@ std::span<const BuildStage> build_stages() { return stages; }
 
 Result<std::vector<StageRecord>> run_stages(BuildState& state, std::span<const BuildStage> list) {
   std::vector<StageRecord> records;
+  std::vector<std::pair<std::size_t, std::function<Json()>>> details;
   for (const BuildStage& stage : list) {
     if (interrupted()) return fail(ErrorCode::interrupted, "interrupted");
     const Skip reason = stage.skip(state);
@@ -169,9 +171,10 @@ Result<std::vector<StageRecord>> run_stages(BuildState& state, std::span<const B
     const auto start = std::chrono::steady_clock::now();
     MK_TRY(const StageOutcome outcome, stage.run(state));
     record.elapsed_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    record.details = outcome.details;
+    if (outcome.details) details.emplace_back(records.size() - 1, outcome.details);
     line->done(outcome.summary);
   }
+  for (const auto& [index, of_stage] : details) records[index].details = std::make_shared<Json>(of_stage());
   return records;
 }
 

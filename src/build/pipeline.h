@@ -54,8 +54,10 @@ struct BuildState {
 };
 
 struct StageOutcome {
-  std::string summary;                  // what its progress line ends with
-  std::shared_ptr<const Json> details;  // for the manifest; may be null
+  std::string summary;  // what its progress line ends with
+  // For the manifest; asked once all stages have run, for some figures are counted while the model is written. May be
+  // empty.
+  std::function<Json()> details;
 };
 
 struct BuildStage {

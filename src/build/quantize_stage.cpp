@@ -25,6 +25,18 @@ std::string summary_of(const QuantizeReport& report) {
   return text;
 }
 
+void warn_of_cut_values(const QuantizeReport& report, Progress& progress) {
+  for (const QuantizeStep& step : report.steps) {
+    const auto tensors = step.float16 ? step.float16->out_of_range() : std::vector<Float16OutOfRange>{};
+    if (!tensors) continue;
+    for (const Float16OutOfRange& tensor : *tensors) {
+      if (const std::uint64_t count = tensor.clipped + tensor.infinite; count > 0) {
+        progress.warn(fmt::format("float16 does not hold {} values of {}: they are +-65504 now", count, tensor.tensor));
+      }
+    }
+  }
+}
+
 }  // namespace
 
 Result<std::unique_ptr<SampleSource>> open_samples(const Path& path, const QuantConfig& config, const Path& assets,
@@ -60,7 +72,10 @@ Result<StageOutcome> run_quantize(BuildState& state) {
                             .verify = request.verify};
   MK_TRY(const QuantizeReport report, quantize_model(*state.graph, passes, setup, state.progress));
   for (const std::string& warning : report.warnings) state.progress.warn(warning);
-  return StageOutcome{summary_of(report), std::make_shared<Json>(to_json(report))};
+  return StageOutcome{summary_of(report), [report, &state] {
+                        warn_of_cut_values(report, state.progress);
+                        return to_json(report);
+                      }};
 }
 
 }  // namespace mk
