@@ -149,7 +149,7 @@ Json described_inputs(const ExportPlan& plan) {
   return json;
 }
 
-std::string escaped(std::string text) {
+std::string escaped(std::string_view text) {
   std::string result;
   for (const char c : text) {
     if (c == '|') result += '\\';
