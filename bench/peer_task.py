@@ -7,6 +7,7 @@
     peer_task.py cosine REFERENCE MODEL SAMPLES.npz
     peer_task.py latency SAMPLES.npz MODEL ...     medians of runs in turn, in milliseconds
 """
+import os
 import sys
 
 
@@ -15,6 +16,8 @@ def extended(source, target):
     options = ort.SessionOptions()
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
     options.optimized_model_filepath = target
+    if os.path.exists(source + ".data"):  # else it would write no weights, and refer to the source's
+        options.add_session_config_entry("session.optimized_model_external_initializers_file_name", os.path.basename(target) + ".data")
     ort.InferenceSession(source, options, providers=["CPUExecutionProvider"])
 
 
