@@ -11,6 +11,7 @@ namespace mk::cli {
 
 // One line per command, each defined in the file of its name.
 Command build_command();
+Command compare_command();
 Command completion_command();
 Command config_command();
 Command docs_command();
@@ -34,6 +35,7 @@ constexpr std::array commands{
     &quantize_command,
     &perf_command,
     &eval_command,
+    &compare_command,
     &inspect_command,
     &sys_command,
     &completion_command,

@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::size_t most_reasons = 8;
 constexpr std::size_t worst_tensors = 20;
+constexpr double least_gain = 1;  // decibels that are worth a word
 
 // What a person calls a mode.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 4> labels{{{"static", "Static quantization"},
@@ -68,21 +69,41 @@ std::string out_of_range_text(const Float16Report& report) {
   return text;
 }
 
+std::string skipped_text(const std::vector<SkippedNode>& skipped) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(skipped.size(), most_reasons); ++i)
+    text += fmt::format("  Skipped {} ({}): {}\n", skipped[i].node, skipped[i].op_type, skipped[i].reason);
+  if (skipped.size() > most_reasons)
+    text += fmt::format("  Skipped {} more; --format json lists them\n", skipped.size() - most_reasons);
+  return text;
+}
+
 std::string step_text(const QuantizeStep& step) {
   std::string text = fmt::format("{}: {} nodes ({:.2f} s)\n", label_of(step.mode), step.nodes, step.seconds);
   if (step.qdq) {
     const QdqReport& qdq = *step.qdq;
     text += fmt::format("  QDQ nodes inserted: {}\n", qdq.quantize_linear + qdq.dequantize_linear);
     text += fmt::format("  Calibration: {}, {} samples, {}\n", step.method, step.samples, step.source);
+    if (step.per_channel_gain_db.value_or(0) >= least_gain)
+      text +=
+          fmt::format("  --per-channel would leave {:.1f} dB less noise in the weights\n", *step.per_channel_gain_db);
     std::string others;
     for (const auto& [type, count] : qdq.others)
       others += fmt::format("{}{} {}", others.empty() ? "" : ", ", count, type);
     if (!others.empty()) text += "  Left in float: " + others + "\n";
-    for (std::size_t i = 0; i < std::min(qdq.skipped.size(), most_reasons); ++i)
-      text +=
-          fmt::format("  Skipped {} ({}): {}\n", qdq.skipped[i].node, qdq.skipped[i].op_type, qdq.skipped[i].reason);
-    if (qdq.skipped.size() > most_reasons)
-      text += fmt::format("  Skipped {} more; --format json lists them\n", qdq.skipped.size() - most_reasons);
+    text += skipped_text(qdq.skipped);
+  }
+  if (step.dynamic) {
+    const DynamicReport& dynamic = *step.dynamic;
+    text += fmt::format("  {} weights, {} DynamicQuantizeLinear, {} MatMulInteger, {} ConvInteger\n", dynamic.weights,
+                        dynamic.dynamic_quantize_linear, dynamic.matmul_integer, dynamic.conv_integer);
+    text += skipped_text(dynamic.skipped);
+  }
+  if (step.weight_only) {
+    const WeightOnlyReport& packed = *step.weight_only;
+    text += fmt::format("  {} weights: {} -> {}\n", packed.weights, bytes_text(packed.bytes_before),
+                        bytes_text(packed.bytes_after));
+    text += skipped_text(packed.skipped);
   }
   if (step.float16) {
     text += fmt::format("  {} tensors converted, {} casts added\n", step.float16->converted_tensors,

@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include "base/system.h"
+#include "runtime/feed.h"
 #include "runtime/model_session.h"
 #include "runtime/observer.h"
 
@@ -130,18 +131,6 @@ std::vector<TensorAccuracy> results(const std::vector<Tally>& tallies) {
 }
 
 bool is_compared(DataType type) { return is_float(type) && bits_of(type) >= 16; }
-
-// Inputs in the types that the model takes: kept ones may differ in a model that was converted whole.
-Result<std::vector<HostTensor>> inputs_for(const Session& session, const std::vector<HostTensor>& inputs) {
-  std::vector<HostTensor> result;
-  for (const Port& port : session.inputs()) {
-    const auto given = std::ranges::find(inputs, port.name, &HostTensor::name);
-    if (given == inputs.end()) continue;
-    MK_TRY(auto tensor, converted(*given, port.type.element));
-    result.push_back(std::move(tensor));
-  }
-  return result;
-}
 
 class Judge {
  public:

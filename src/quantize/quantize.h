@@ -16,9 +16,11 @@
 #include "base/result.h"
 #include "graph/ir.h"
 #include "quantize/accuracy.h"
+#include "quantize/dynamic.h"
 #include "quantize/float16.h"
 #include "quantize/qdq.h"
 #include "quantize/quant_config.h"
+#include "quantize/weight_only.h"
 #include "runtime/library.h"
 #include "runtime/sample_source.h"
 
@@ -40,12 +42,15 @@ struct QuantizeStep {
   double seconds = 0;
   std::size_t nodes = 0;  // quantized or converted
   std::optional<QdqReport> qdq;
+  std::optional<DynamicReport> dynamic;
+  std::optional<WeightOnlyReport> weight_only;
   std::optional<Float16Report> float16;
   // Of a static pass.
   std::string method;
   std::size_t samples = 0;
   std::string source;  // of the samples
   double calibration_seconds = 0;
+  std::optional<double> per_channel_gain_db;  // channel_gain.h, where weights are per tensor and the result is judged
 };
 
 struct QuantizeReport {

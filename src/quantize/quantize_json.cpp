@@ -26,6 +26,13 @@ Json list(const std::vector<TensorAccuracy>& tensors) {
   return json;
 }
 
+Json list(const std::vector<SkippedNode>& nodes) {
+  Json json = Json::array();
+  for (const SkippedNode& node : nodes)
+    json.push_back({{"node", node.node}, {"op_type", node.op_type}, {"reason", node.reason}});
+  return json;
+}
+
 Json to_json(const QuantizeStep& step) {
   Json json{{"mode", step.mode}, {"nodes", step.nodes}, {"seconds", step.seconds}};
   if (step.qdq) {
@@ -39,11 +46,25 @@ Json to_json(const QuantizeStep& step) {
     json["weights"] = qdq.weights;
     json["biases"] = qdq.biases;
     json["qdq_domain"] = qdq.domain;
-    Json skipped = Json::array();
-    for (const SkippedNode& node : qdq.skipped)
-      skipped.push_back({{"node", node.node}, {"op_type", node.op_type}, {"reason", node.reason}});
-    json["skipped"] = std::move(skipped);
+    json["per_channel_gain_db"] = step.per_channel_gain_db ? number(*step.per_channel_gain_db) : Json(nullptr);
+    json["skipped"] = list(qdq.skipped);
     json["not_quantized"] = qdq.others;
+  }
+  if (step.dynamic) {
+    const DynamicReport& dynamic = *step.dynamic;
+    json["dynamic_quantize_linear"] = dynamic.dynamic_quantize_linear;
+    json["matmul_integer"] = dynamic.matmul_integer;
+    json["conv_integer"] = dynamic.conv_integer;
+    json["dequantize_linear"] = dynamic.dequantize_linear;
+    json["weights"] = dynamic.weights;
+    json["skipped"] = list(dynamic.skipped);
+  }
+  if (step.weight_only) {
+    const WeightOnlyReport& packed = *step.weight_only;
+    json["weights"] = packed.weights;
+    json["weight_bytes_before"] = packed.bytes_before;
+    json["weight_bytes_after"] = packed.bytes_after;
+    json["skipped"] = list(packed.skipped);
   }
   if (step.float16) {
     const Float16Report& half = *step.float16;
