@@ -84,6 +84,8 @@ std::string step_text(const QuantizeStep& step) {
     const QdqReport& qdq = *step.qdq;
     text += fmt::format("  QDQ nodes inserted: {}\n", qdq.quantize_linear + qdq.dequantize_linear);
     text += fmt::format("  Calibration: {}, {} samples, {}\n", step.method, step.samples, step.source);
+    if (step.smooth.tensors > 0)
+      text += fmt::format("  Outliers of {} tensors moved into weights\n", step.smooth.tensors);
     if (step.per_channel_gain_db.value_or(0) >= least_gain)
       text +=
           fmt::format("  --per-channel would leave {:.1f} dB less noise in the weights\n", *step.per_channel_gain_db);

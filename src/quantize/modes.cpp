@@ -60,6 +60,7 @@ Status static_pass(QuantizeRun& run, const QuantConfig& config, QuantizeStep& st
   MK_TRY(calibration.method, calibration_method_named(config.calibration_method));
   MK_CHECK(ensure_samples(run, config));
   MK_TRY(calibration.tensors, tensors_to_observe(run.model, options));
+  MK_TRY(calibration.channels, tensors_to_smooth(run.model, options));
   calibration.count = static_cast<std::size_t>(config.samples);
   calibration.threads = run.setup.threads;
   const SampleSource& source = *run.samples();
@@ -74,6 +75,7 @@ Status static_pass(QuantizeRun& run, const QuantConfig& config, QuantizeStep& st
   step.samples = seen.samples;
   step.source = source.description();
   std::ranges::move(seen.warnings, std::back_inserter(run.report.warnings));
+  MK_TRY(step.smooth, smooth_activations(run.model, seen.channels, seen.ranges, options));
   if (run.setup.verify && !options.per_channel) {
     MK_TRY(step.per_channel_gain_db,
            per_channel_gain(run.model, options.weight_type, options.weight_symmetric, options.exclude));

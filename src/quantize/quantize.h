@@ -20,6 +20,7 @@
 #include "quantize/float16.h"
 #include "quantize/qdq.h"
 #include "quantize/quant_config.h"
+#include "quantize/smooth.h"
 #include "quantize/weight_only.h"
 #include "runtime/library.h"
 #include "runtime/sample_source.h"
@@ -46,6 +47,7 @@ struct QuantizeStep {
   std::optional<WeightOnlyReport> weight_only;
   std::optional<Float16Report> float16;
   // Of a static pass.
+  SmoothReport smooth;
   std::string method;
   std::size_t samples = 0;
   std::string source;  // of the samples

@@ -43,6 +43,7 @@ Json to_json(const QuantizeStep& step) {
                            {"seconds", step.calibration_seconds}};
     json["quantize_linear"] = qdq.quantize_linear;
     json["dequantize_linear"] = qdq.dequantize_linear;
+    json["smoothed_tensors"] = step.smooth.tensors;
     json["weights"] = qdq.weights;
     json["biases"] = qdq.biases;
     json["qdq_domain"] = qdq.domain;
