@@ -87,6 +87,9 @@ Result<QuantizeCommandReport> run(const QuantizeCommandOptions& o, Context& cont
   MK_TRY(const auto judged, open_data(o.judge_data, first, assets, *model));
   setup.samples = samples.get();
   setup.judged = judged.get();
+  if (o.shape_config) {
+    MK_TRY(setup.shapes, read_shape_overrides(*o.shape_config));
+  }
   setup.verify = o.verify;
   setup.tensors = o.report;
   setup.threads = static_cast<int>(o.threads);

@@ -159,6 +159,7 @@ void describe_quantize(QuantizeCommandOptions& o, OptionTable& options) {
   options.value("--op-type", "TYPE", o.op_types, "Quantize only operators of this type");
   options.value("--float32-op", "TYPE", o.float32_ops, "fp16: operators that stay float32, instead of the usual ones");
   options.value("--seed", "N", o.seed, "Of random samples").at_least(0).preset("42");
+  options.value("--shape-config", "FILE", o.shape_config, "Shapes of random samples, as JSON").accepts(Accepts::file);
   task_option(options, o.task);
   options.value("--model-id", "MODEL", o.model_id,
                 "The folder or id that has the preprocessor or tokenizer, where -m has none beside it");

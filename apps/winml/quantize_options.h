@@ -42,6 +42,7 @@ struct QuantizeCommandOptions {
   std::optional<std::string> task;
   std::optional<std::string> model_id;
   std::optional<Path> config;
+  std::optional<Path> shape_config;
   bool report = false;
   bool verify = true;
   std::int64_t threads = 0;

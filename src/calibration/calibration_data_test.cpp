@@ -142,7 +142,7 @@ TEST(CalibrationData, PicturesOfAFolder) {
   EXPECT_EQ(pairs->size(), 2u);
   const std::vector large{port("pixel_values", DataType::float32, {-1, 3, 8, 8})};
   ASSERT_OK_AND(const auto wrong, open_calibration_data(data, large));
-  EXPECT_NE(wrong->sample(0).error().message.find("takes pictures of 8 x 8, the preprocessor makes 4 x 4"),
+  EXPECT_NE(wrong->sample(0).error().message.find("takes images of 8 x 8, the preprocessor makes 4 x 4"),
             std::string::npos);
   const std::vector text{port("input_ids", DataType::int64, {1, 4})};
   EXPECT_EQ(open_calibration_data(data, text).error().code, ErrorCode::usage);

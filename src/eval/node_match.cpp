@@ -4,24 +4,24 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "graph/node_marks.h"
+
 namespace mk {
 namespace {
 
-constexpr std::string_view tag_key = "winml.hierarchy.tag";
-
 bool is_compared(const Value* value) {
   return value && value->producer() && value->type.is_tensor() && is_float(value->type.element) &&
-         bits_of(value->type.element) >= 16;
+         bits_of(value->type.element) >= 16 && !find(value->producer()->metadata, smoothed_key);
 }
 
 std::string output_key(const Node& node, std::size_t index) { return node.name + "\n" + std::to_string(index); }
 
 // The tag of a value that leaves its module: one whose readers are elsewhere.
 const std::string* module_output(const Value& value) {
-  const std::string* tag = find(value.producer()->metadata, tag_key);
+  const std::string* tag = find(value.producer()->metadata, hierarchy_tag_key);
   if (!tag || value.output_index() != 0) return nullptr;
   for (const Use& use : value.uses()) {
-    const std::string* other = find(use.node->metadata, tag_key);
+    const std::string* other = find(use.node->metadata, hierarchy_tag_key);
     if (other && *other == *tag) return nullptr;
   }
   return tag;

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <limits>
 #include <optional>
-#include <unordered_set>
 
 #include "base/system.h"
+#include "graph/node_marks.h"
 #include "runtime/feed.h"
 #include "runtime/model_session.h"
 #include "runtime/observer.h"
@@ -98,7 +98,9 @@ class Tally {
       const double a = r[i], b = t[i], difference = a - b;
       if (!std::isfinite(difference)) {
         if (std::isinf(r[i]) && r[i] == t[i]) continue;  // masked logits
-        if (std::isfinite(r[i])) note(fmt::format("has {} in sample {} where the original has {}", b, sample, a));
+        if (std::isfinite(r[i]))
+          note(fmt::format("has {} in sample {} where the original has {}",
+                           std::isnan(b) ? "NaN" : fmt::format("{}", b), sample, a));
         if (!std::isfinite(r[i]) && !std::isfinite(t[i])) continue;
       }
       sums.reference += a * a;
@@ -173,11 +175,11 @@ class Judge {
 
   Result<std::vector<TensorAccuracy>> tensors() const {
     std::vector<std::string> names;
-    const std::vector<std::string> others = float_values(quantized_);
-    const std::unordered_set<std::string_view> known(others.begin(), others.end());
     for (std::string& name : float_values(original_)) {
-      const Value* value = original_.graph->find(name);
-      if (known.contains(name) && !value->is_graph_input()) names.push_back(std::move(name));
+      const Value* value = quantized_.graph->find(name);
+      const bool is_same = value && value->producer() && value->type.is_tensor() && is_compared(value->type.element) &&
+                           !find(value->producer()->metadata, smoothed_key);
+      if (is_same && !original_.graph->find(name)->is_graph_input()) names.push_back(std::move(name));
     }
     ObserverOptions observing;
     observing.session.intra_op_threads = options_.threads;

@@ -42,7 +42,8 @@ struct Accuracy {
   std::string problem() const;
 };
 
-// Outputs are compared as the runtime gives them with its own optimizations, inner tensors without.
+// Outputs are compared as the runtime gives them with its own optimizations, inner tensors (whose types are known)
+// without.
 Result<Accuracy> judge(const std::shared_ptr<Runtime>& runtime, const Model& original, const Model& quantized,
                        const SampleSource& samples, const JudgeOptions& options, Progress& progress);
 

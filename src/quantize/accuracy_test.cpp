@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "graph/shape_inference.h"
 #include "testing/onnx_text.h"
 #include "testing/testing.h"
 
@@ -27,6 +28,8 @@ Result<Accuracy> judged(const char* original, const char* changed, const Given& 
   MK_TRY(const auto runtime, Runtime::load());
   MK_TRY(const auto before, testing::model_of_text(original));
   MK_TRY(const auto after, testing::model_of_text(changed));
+  MK_CHECK(infer_shapes(*before));
+  MK_CHECK(infer_shapes(*after));
   return judge(runtime, *before, *after, samples, {.count = samples.size(), .tensors = tensors}, silent_progress());
 }
 
@@ -75,7 +78,7 @@ TEST(AccuracyTest, WhatIsNoNumberIsNamed) {
                             { h = Neg(x) y = Abs(h) })";
   const Given samples({{floats("x", {1, 2}, {-4, -9})}, {floats("x", {1, 2}, {4, -9})}});
   ASSERT_OK_AND(const auto accuracy, judged(whole, broken, samples));
-  EXPECT_EQ(accuracy.problem(), "output y has nan in sample 1 where the original has 4");
+  EXPECT_EQ(accuracy.problem(), "output y has NaN in sample 1 where the original has 4");
   ASSERT_OK_AND(const auto same, judged(broken, broken, samples));  // both have it
   EXPECT_EQ(same.problem(), "");
   const Given none({});

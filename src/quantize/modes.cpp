@@ -46,7 +46,7 @@ Status ensure_samples(QuantizeRun& run, const QuantConfig& config) {
   // Some more than calibrate: those are judged on.
   const auto count = static_cast<std::size_t>(config.samples);
   const auto seed = static_cast<std::uint64_t>(config.seed.value_or(static_cast<std::int64_t>(default_seed)));
-  MK_TRY(run.drawn, random_samples(run.model, count + std::max<std::size_t>(1, count / 4), seed, {}));
+  MK_TRY(run.drawn, random_samples(run.model, count + std::max<std::size_t>(1, count / 4), seed, run.setup.shapes));
   run.report.warnings.push_back(
       "calibrated with random values in the inputs' ranges: the accuracy on real data is likely to be lower; give "
       "real samples with --calibration-data");
@@ -69,7 +69,12 @@ Status static_pass(QuantizeRun& run, const QuantConfig& config, QuantizeStep& st
                                               source.size(), calibration.count));
   MK_TRY(const auto runtime, run.setup.runtime());
   const auto start = Clock::now();
-  MK_TRY(Calibration seen, calibrate(runtime, run.model, source, calibration, run.progress));
+  auto calibrated = calibrate(runtime, run.model, source, calibration, run.progress);
+  if (!calibrated && !run.setup.samples && calibrated.error().code == ErrorCode::inference)
+    calibrated.error().hint =
+        "Give real inputs with --calibration-data, or sizes of dynamic dimensions with --shape-config";
+  if (!calibrated) return tl::make_unexpected(std::move(calibrated).error());
+  Calibration& seen = *calibrated;
   step.calibration_seconds = since(start);
   step.method = config.calibration_method;
   step.samples = seen.samples;

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <utility>
 
 #include "base/json.h"
+#include "graph/shape_inference.h"
 #include "graph/summary.h"
 #include "graph/verifier.h"
 #include "quantize/modes.h"
@@ -48,6 +50,22 @@ Judged choose_judged(const QuantizeRun& run, std::size_t calibrating) {
   return {&source, options, fmt::format("{} of {} ({}){}", which, size, source.description(), note)};
 }
 
+// Random values may be none that the model takes: then there is nothing to say of the result.
+Result<std::optional<Accuracy>> judge_drawn(QuantizeRun& run, const std::shared_ptr<Runtime>& runtime,
+                                            const Model& original, const SampleSource& source,
+                                            const JudgeOptions& options) {
+  auto accuracy = judge(runtime, original, run.model, source, options, run.progress);
+  if (accuracy) return std::optional<Accuracy>(std::move(*accuracy));
+  const bool runs = accuracy.error().code != ErrorCode::inference ||
+                    judge(runtime, original, original, source, options, silent_progress()).has_value();
+  if (runs) return tl::make_unexpected(std::move(accuracy).error());
+  run.report.warnings.push_back(
+      "the result was not run: the original does not run on random values either (--calibration-data gives real ones, "
+      "--shape-config sizes of dynamic dimensions): " +
+      accuracy.error().message);
+  return std::optional<Accuracy>();
+}
+
 // Both run once on random values, to see that the result gives numbers.
 Status check_run(QuantizeRun& run, const Model& original) {
   auto runtime = run.setup.runtime();
@@ -55,14 +73,15 @@ Status check_run(QuantizeRun& run, const Model& original) {
     run.report.warnings.push_back("the result was not run: " + runtime.error().message);
     return {};
   }
-  auto source = random_samples(original, 1, default_seed, {});
+  auto source = random_samples(original, 1, default_seed, run.setup.shapes);
   if (!source) {
     run.report.warnings.push_back("the result was not run: " + source.error().to_string());
     return {};
   }
   const JudgeOptions once{.count = 1, .threads = run.setup.threads};
-  MK_TRY(const Accuracy accuracy, judge(*runtime, original, run.model, **source, once, run.progress));
-  if (const std::string problem = accuracy.problem(); !problem.empty())
+  MK_TRY(const auto accuracy, judge_drawn(run, *runtime, original, **source, once));
+  if (!accuracy) return {};
+  if (const std::string problem = accuracy->problem(); !problem.empty())
     return fail(ErrorCode::failed, "the quantized model runs, but " + problem, {},
                 "--no-verify writes it all the same; excluding nodes may mend it");
   return {};
@@ -79,8 +98,17 @@ Status judge_result(QuantizeRun& run, const Model& original, std::size_t calibra
     Judged judged = choose_judged(run, calibrating);
     judged.options.tensors = run.setup.tensors;
     judged.options.threads = run.setup.threads;
-    MK_TRY(Accuracy accuracy, judge(runtime, original, run.model, *judged.source, judged.options, run.progress));
-    if (const std::string problem = accuracy.problem(); !problem.empty())
+    std::optional<Accuracy> accuracy;
+    if (given) {
+      MK_TRY(accuracy, judge(runtime, original, run.model, *judged.source, judged.options, run.progress));
+    } else {
+      MK_TRY(accuracy, judge_drawn(run, runtime, original, *judged.source, judged.options));
+    }
+    if (!accuracy) {
+      run.report.judged_on = "not judged: the model does not run on random values";
+      return {};
+    }
+    if (const std::string problem = accuracy->problem(); !problem.empty())
       return fail(ErrorCode::failed, "the quantized model runs, but " + problem, {},
                   "--no-verify writes it all the same; excluding nodes may mend it");
     run.report.accuracy = std::move(accuracy);
@@ -88,6 +116,15 @@ Status judge_result(QuantizeRun& run, const Model& original, std::size_t calibra
   }
   run.report.judge_seconds = since(start);
   return {};
+}
+
+bool draws_random_numbers(const Model& model) {
+  static constexpr std::array<std::string_view, 6> kinds{"RandomNormal",      "RandomNormalLike", "RandomUniform",
+                                                         "RandomUniformLike", "Bernoulli",        "Multinomial"};
+  bool found = false;
+  for_each_node(*model.graph,
+                [&](const Node& node) { found |= std::ranges::find(kinds, node.op_type) != kinds.end(); });
+  return found;
 }
 
 std::size_t quantized_nodes(const Model& model) {
@@ -124,6 +161,7 @@ Result<QuantizeReport> quantize_model(Model& model, std::span<const QuantConfig>
   MK_CHECK(check_quantizable(model, passes));
   QuantizeRun run{model, setup, progress, {}, nullptr};
   const std::unique_ptr<Model> original = setup.verify ? clone(model) : nullptr;
+  if (original && setup.tensors) MK_CHECK(infer_shapes(*original));
   bool calibrated = false;
   for (const QuantConfig& config : passes) {
     MK_TRY(const QuantizeMode* mode, mode_of(config));
@@ -135,7 +173,9 @@ Result<QuantizeReport> quantize_model(Model& model, std::span<const QuantConfig>
     run.report.steps.push_back(std::move(step));
   }
   MK_CHECK(verify(model));
-  if (setup.verify) {
+  if (setup.verify && draws_random_numbers(model)) {
+    run.report.judged_on = "not judged: the model draws random numbers";
+  } else if (setup.verify) {
     const auto calibrating = static_cast<std::size_t>(std::max<std::int64_t>(passes.front().samples, 0));
     MK_CHECK(judge_result(run, *original, calibrating, calibrated));
   } else {

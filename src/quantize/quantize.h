@@ -22,6 +22,7 @@
 #include "quantize/quant_config.h"
 #include "quantize/smooth.h"
 #include "quantize/weight_only.h"
+#include "runtime/input_shapes.h"
 #include "runtime/library.h"
 #include "runtime/sample_source.h"
 
@@ -32,6 +33,7 @@ struct QuantizeSetup {
   std::function<Result<std::shared_ptr<Runtime>>()> runtime;
   const SampleSource* samples = nullptr;  // the user's; null: static passes are calibrated with random values
   const SampleSource* judged = nullptr;   // samples to judge on, where they are others than `samples`
+  ShapeOverrides shapes;                  // of random values
   bool verify = true;                     // judge, or, where there is nothing to judge on, run it once
   bool tensors = false;                   // figures of inner tensors too
   int threads = 0;                        // of the runtime; 0 leaves it to it

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "graph/node_marks.h"
 #include "quantize/qdq_constants.h"
 
 namespace mk {
@@ -253,6 +254,7 @@ class Smoother {
                                      owned_values(quotients)));
       if (operand->is_unused()) operand->graph()->erase_unused(operand);
     }
+    set(node.metadata, smoothed_key, "true");
     return {};
   }
 
