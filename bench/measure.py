@@ -21,12 +21,12 @@ def once(command):
 
 
 def medians(*commands, runs, before=None, warm_up=True):
-    """Each command's medians, run in turn after one warm-up."""
+    """Each command's medians, run in turn after one warm-up; `before` gets the command that comes."""
     seen = [[] for _ in commands]
     for i in range(0 if warm_up else 1, runs + 1):
         for command, list_ in zip(commands, seen):
             if before:
-                before()
+                before(command)
             measured = once(command)
             if i:
                 list_.append(measured)
