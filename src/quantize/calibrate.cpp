@@ -141,6 +141,8 @@ Result<Calibration> calibrate(const std::shared_ptr<Runtime>& runtime, const Mod
     seen.emplace_back(name, row_of(options.method), channels.contains(name));
   ObserverOptions observing{.memory = options.memory};
   observing.session.intra_op_threads = options.threads;
+  // Between runs, threads that spin for the next one would take the CPU from what collects the ranges.
+  observing.session.config = {{"session.intra_op.allow_spinning", "0"}};
   MK_TRY(Observer observer, Observer::open(runtime, model, options.tensors, observing));
 
   Calibration result;
