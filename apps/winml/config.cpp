@@ -76,10 +76,8 @@ void note_summary(const BuildConfig& config, const ConfigOptions& o, Progress& p
                                                                config.quant->weight_type, config.quant->activation_type)
                                                  : config.quant->mode);
   if (config.compile) line("Compile", config.compile->execution_provider.value_or(""));
-  if (config.quant || config.compile)
-    progress.note(
-        "`winml build` of this version has no quantize and compile stages yet: build from it with --no-quant "
-        "--no-compile");
+  if (config.compile)
+    progress.note("`winml build` of this version has no compile stage yet: build from it with --no-compile");
 }
 
 Result<ConfigReport> run(const ConfigOptions& o, Context& context) {

@@ -196,7 +196,11 @@ Result<OptimizeCommandReport> run(const OptimizeCommandOptions& o, Context& cont
   MK_TRY(std::unique_ptr<Model> model,
          read_onnx(source.onnx, {.progress = &context.progress, .require_external_data = false}));
   const bool complete = has_all_data(*model);
-  if (!complete && !o.check_optim) MK_CHECK(same_folder(source.onnx, output));
+  if (!o.check_optim) {
+    MK_CHECK(keep_inputs(output, source.onnx, model->external_locations,
+                         o.config ? std::vector<Path>{*o.config} : std::vector<Path>{}));
+    if (!complete) MK_CHECK(same_folder(source.onnx, output));
+  }
   MK_CHECK(verify(*model));
   if (o.check_optim) {
     MK_TRY(report.findings, probe(*model, selection));

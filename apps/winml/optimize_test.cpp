@@ -123,6 +123,20 @@ TEST_F(OptimizeTest, ReferencesToMissingDataSurvive) {
   EXPECT_EQ(compared.exit_code, 0) << compared.out << compared.err;
 }
 
+TEST_F(OptimizeTest, FilesThatTheModelIsMadeFromStay) {
+  ASSERT_OK_AND(const auto model, read_onnx(path_from_utf8(digits())));
+  Publication publication;
+  ASSERT_OK(write_onnx(*model, folder_ / "split.onnx", publication, true, {.external = ExternalData::always}));
+  ASSERT_OK(publication.commit());
+  const std::string split = to_utf8(folder_ / "split.onnx"), data = to_utf8(folder_ / "split.onnx.data");
+  const auto onto_data = winml({"optimize", "-m", split, "-o", data, "--overwrite"});
+  EXPECT_EQ(onto_data.exit_code, 2);
+  EXPECT_NE(onto_data.err.find("made from"), std::string::npos) << onto_data.err;
+  const std::string config = to_utf8(folder_.write("c.yaml", "gelu-fusion: true\n"));
+  EXPECT_EQ(winml({"optimize", "-m", split, "-c", config, "-o", config, "--overwrite"}).exit_code, 2);
+  EXPECT_EQ(winml({"optimize", "-m", split, "-o", split, "--overwrite"}).exit_code, 0);  // itself, whole
+}
+
 TEST_F(OptimizeTest, ListsWhatCanBeSwitched) {
   const auto outcome = winml({"optimize", "-l"});
   EXPECT_EQ(outcome.exit_code, 0);

@@ -63,6 +63,12 @@ Result<QuantizeCommandReport> run(const QuantizeCommandOptions& o, Context& cont
   note_plan(plan, source.onnx, output, context.progress);
 
   MK_TRY(const std::unique_ptr<Model> model, read_onnx(source.onnx, {.progress = &context.progress}));
+  std::vector<Path> others;
+  if (o.config) others.push_back(*o.config);
+  for (const auto& path : {plan.passes.front().calibration_data, o.judge_data}) {
+    if (path) others.push_back(path_from_utf8(*path));
+  }
+  MK_CHECK(keep_inputs(output, source.onnx, model->external_locations, std::move(others)));
   MK_CHECK(check_quantizable(*model, plan.passes));
   QuantizeCommandReport report;
   report.model = source.onnx;

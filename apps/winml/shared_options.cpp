@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "export/source_files.h"
+
 namespace mk::cli {
 namespace {
 
@@ -90,6 +92,16 @@ Status guard_overwrite(const std::optional<Path>& path, bool overwrite, std::str
     return fail(ErrorCode::exists, fmt::format("{} '{}' already exists", label, to_utf8(*path)), {},
                 "Re-run with --overwrite to replace it");
   return {};
+}
+
+Status keep_inputs(const Path& output, const Path& model, const std::vector<std::string>& data,
+                   std::vector<Path> others) {
+  std::error_code ignored;
+  if (!std::filesystem::equivalent(output, model, ignored)) {
+    others.push_back(model);
+    for (const std::string& location : data) others.push_back(model.parent_path() / path_from_utf8(location));
+  }
+  return keep_sources(others, std::vector<Path>{output, with_suffix(output, ".data")});
 }
 
 }  // namespace mk::cli

@@ -42,4 +42,9 @@ OptionRow& ort_option(OptionTable& options, std::optional<Path>& ort);          
 // not empty. `label` begins the sentence ("Output"). To be asked before any work, on the path that will be written.
 Status guard_overwrite(const std::optional<Path>& path, bool overwrite, std::string_view label = "Output");
 
+// usage where writing a model to `output` (and its data beside it) would replace one of the files that it is made from.
+// A model may replace itself, with its own data: `model` is the one read, `data` the external files that it named.
+Status keep_inputs(const Path& output, const Path& model, const std::vector<std::string>& data,
+                   std::vector<Path> others);
+
 }  // namespace mk::cli

@@ -99,7 +99,14 @@ Status check_request(const BuildRequest& request) {
   }
   MK_TRY(const std::vector<Path> sources, source_files(request.model));
   const Path model = named(request, "model.onnx");
-  return keep_sources(sources, std::vector<Path>{model, with_suffix(model, ".data")});
+  std::vector<Path> outputs{model, with_suffix(model, ".data")};
+  if (request.keep_intermediates) {
+    for (const char* name : {"export.onnx", "optimized.onnx", "quantized.onnx"}) {
+      outputs.push_back(named(request, name));
+      outputs.push_back(with_suffix(outputs.back(), ".data"));
+    }
+  }
+  return keep_sources(sources, outputs);
 }
 
 // The old state of the output folder, and what to do about it.
@@ -134,13 +141,16 @@ Result<ArtifactRecord> artifact(const BuildState& state, const Path& path, std::
 // Data and intermediates of the old model that the new one does not have.
 void remove_old_files(BuildState& state, const std::optional<Manifest>& before) {
   if (!before) return;
-  for (const char* role : {"data", "intermediate"}) {
-    for (const std::string& name : artifacts_of(*before, role)) {
-      const Path path = state.request.folder / path_from_utf8(name);
-      const bool stays = std::ranges::find(state.files, path) != state.files.end() ||
-                         std::ranges::find(state.intermediates, path) != state.intermediates.end();
-      if (!stays) state.publication.remove_on_commit(path);
-    }
+  const ContentIds ids = ContentIds::from_environment();
+  for (const ArtifactRecord& old : before->artifacts) {
+    if (old.role != "data" && old.role != "intermediate") continue;
+    const Path path = state.request.folder / path_from_utf8(old.name);
+    const bool stays = std::ranges::find(state.files, path) != state.files.end() ||
+                       std::ranges::find(state.intermediates, path) != state.intermediates.end();
+    if (stays) continue;
+    // An intermediate that is no longer what a build wrote is the user's.
+    const auto hash = old.role == "intermediate" ? ids.sha256(path) : Result<std::string>(old.sha256);
+    if (hash && *hash == old.sha256) state.publication.remove_on_commit(path);
   }
 }
 
@@ -192,6 +202,7 @@ Result<BuildReport> build_model(const BuildRequest& request, Progress& progress)
   }
 
   BuildState state{.request = request, .progress = progress, .config = request.config, .final_path = final_path};
+  if (before.manifest) state.old_intermediates = artifacts_of(*before.manifest, "intermediate");
   // Hashing the source takes as long as reading it: beside the writing, once the graph is known to be good.
   std::future<Result<BuildInputs>> hashing;
   state.graph_is_good = [&] {

@@ -155,6 +155,32 @@ TEST_F(BuildTest, TheManifestSaysWhatTheStagesDid) {
   EXPECT_FALSE(std::filesystem::exists(request.folder / "optimized.onnx"));
 }
 
+TEST_F(BuildTest, IntermediatesReplaceOnlyTheirLike) {
+  folder.write("out/optimized.onnx", "mine");
+  request.keep_intermediates = true;
+  const auto refused = build();
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, ErrorCode::exists);
+  EXPECT_EQ(text(request.folder / "optimized.onnx"), "mine");
+  std::filesystem::remove(request.folder / "optimized.onnx");
+  ASSERT_OK(build());
+  request.config.exporting->opset_version = 18;
+  ASSERT_OK(build());
+
+  BuildRequest onto_source = request;
+  ASSERT_OK_AND(onto_source.model, resolve_model(to_utf8(request.folder / "optimized.onnx"), WantedModel::onnx));
+  onto_source.config.exporting.reset();
+  const auto onto_itself = build_model(onto_source, silent_progress());
+  ASSERT_FALSE(onto_itself.has_value());
+  EXPECT_EQ(onto_itself.error().code, ErrorCode::usage);
+
+  folder.write("out/optimized.onnx", "mine again");
+  request.keep_intermediates = false;
+  ASSERT_OK(build());
+  EXPECT_EQ(text(request.folder / "optimized.onnx"), "mine again");
+  EXPECT_FALSE(std::filesystem::exists(request.folder / "export.onnx"));
+}
+
 TEST_F(BuildTest, OtherCalibrationDataIsAReasonToBuildAgain) {
   const Path data = folder / "calibration";
   const Path digits = testing::repository("samples/digits/test.parquet");

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 
@@ -60,8 +61,15 @@ std::string megabytes(std::uint64_t bytes) { return fmt::format("{:.1f} MB", sta
 
 Status keep_intermediate(BuildState& state, std::string_view name) {
   if (!state.request.keep_intermediates) return {};
-  const Path path = state.request.folder / path_from_utf8(state.request.prefix + std::string(name));
-  MK_TRY(const WrittenModel written, write_onnx(*state.graph, path, state.publication, true));
+  const std::string file = state.request.prefix + std::string(name);
+  const Path path = state.request.folder / path_from_utf8(file);
+  const auto& ours = state.old_intermediates;
+  const bool replace = state.request.rebuild || std::find(ours.begin(), ours.end(), file) != ours.end();
+  auto kept = write_onnx(*state.graph, path, state.publication, replace);
+  if (!kept && kept.error().code == ErrorCode::exists) {
+    kept.error().hint = "No build of this folder made it. Move it away, or pass --rebuild to replace it";
+  }
+  MK_TRY(const WrittenModel written, std::move(kept));
   state.intermediates.insert(state.intermediates.end(), written.files.begin(), written.files.end());
   return {};
 }

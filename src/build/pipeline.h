@@ -48,9 +48,10 @@ struct BuildState {
   std::optional<ExportPlan> plan;  // of a checkpoint
   Path final_path;                 // of the model
   Publication publication;
-  std::vector<Path> files;              // the model, then its data
-  std::vector<Path> intermediates;      // written on request
-  std::function<void()> graph_is_good;  // called once, before anything is written
+  std::vector<Path> files;                     // the model, then its data
+  std::vector<Path> intermediates;             // written on request
+  std::vector<std::string> old_intermediates;  // names of those that an earlier build made
+  std::function<void()> graph_is_good;         // called once, before anything is written
 };
 
 struct StageOutcome {
