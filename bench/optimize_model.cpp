@@ -1,5 +1,5 @@
-// optimize_model IN.onnx [OUT.onnx] [CAPABILITY ...]: what the optimizer costs and does, pass by pass. `all` switches on
-// every capability, `-NAME` switches one off.
+// optimize_model IN.onnx [OUT.onnx] [CAPABILITY ...]: what the optimizer costs and does, pass by pass. `all` switches
+// on every capability, `-NAME` switches one off.
 
 #include <fmt/format.h>
 
@@ -39,7 +39,8 @@ Status run(int count, char** arguments) {
   start = std::chrono::steady_clock::now();
   MK_TRY(const OptimizeReport report, optimize(model, options));
   fmt::print("optimize {:.3f} s, nodes {} -> {}\n", seconds_since(start), report.nodes_before, report.nodes_after);
-  for (const PassRecord& pass : report.passes) fmt::print("  {:32} {:6} {:.4f} s\n", pass.pass, pass.fired, pass.seconds);
+  for (const PassRecord& pass : report.passes)
+    fmt::print("  {:32} {:6} {:.4f} s\n", pass.pass, pass.fired, pass.seconds);
   for (const RolledBack& pass : report.rolled_back) fmt::print("  rolled back {}: {}\n", pass.pass, pass.reason);
   for (const NearMiss& miss : report.near_misses) fmt::print("  - {} {}: {}\n", miss.pass, miss.node, miss.reason);
   std::map<std::string, int> operators;

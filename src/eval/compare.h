@@ -18,10 +18,10 @@
 #include "base/path.h"
 #include "base/progress.h"
 #include "base/result.h"
-#include "runtime/similarity.h"
 #include "runtime/input_shapes.h"
 #include "runtime/library.h"
 #include "runtime/session.h"
+#include "runtime/similarity.h"
 
 namespace mk {
 

@@ -66,9 +66,9 @@ struct Float16Report {
   std::vector<std::pair<std::string, std::shared_ptr<const Float16Bytes>>> conversions;  // by tensor
 };
 
-// The types of inner values, where the model states them, are inferred anew. malformed for a model without an ai.onnx opset
-// or with a cycle, unsupported before opset 6, failed for a float32 tensor whose data is not there; the model is then
-// as it was.
+// The types of inner values, where the model states them, are inferred anew. malformed for a model without an ai.onnx
+// opset or with a cycle, unsupported before opset 6, failed for a float32 tensor whose data is not there; the model is
+// then as it was.
 Result<Float16Report> convert_to_float16(Model& model, const Float16Options& options = {});
 
 }  // namespace mk
