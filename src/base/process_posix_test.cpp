@@ -102,21 +102,5 @@ TEST(Process, ReportsSignals) {
   EXPECT_EQ(outcome.exit_code, 128 + SIGSEGV);
 }
 
-TEST(Interrupts, FirstSetsTheFlagSecondEnds) {
-  const pid_t child = ::fork();
-  if (child == 0) {
-    catch_interrupts();
-    if (interrupted()) ::_exit(1);
-    ::raise(SIGINT);
-    if (!interrupted()) ::_exit(2);
-    ::raise(SIGINT);
-    ::_exit(3);
-  }
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  ASSERT_TRUE(WIFEXITED(status));
-  EXPECT_EQ(WEXITSTATUS(status), 130);
-}
-
 }  // namespace
 }  // namespace mk

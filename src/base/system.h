@@ -49,7 +49,7 @@ class SharedLibrary {
 };
 
 // Sets a flag on SIGINT, SIGTERM and SIGHUP instead of ending the process (a SIGHUP that the parent had ignored, as
-// nohup does, stays so); a second one ends it at once (130). Long loops ask interrupted().
+// nohup does, stays so); a second one, 0.3 s later or more, ends it at once (130). Long loops ask interrupted().
 void catch_interrupts();
 bool interrupted();
 

@@ -75,10 +75,21 @@ std::string local_time(const char* format) {
 }
 
 std::atomic<bool> interrupt_seen{false};
-static_assert(std::atomic<bool>::is_always_lock_free);
+std::atomic<std::int64_t> interrupt_time{0};  // milliseconds
+static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<std::int64_t>::is_always_lock_free);
+
+// Supervisors signal a process and its group in one go (coreutils' timeout does): that is one request.
+constexpr std::int64_t same_request = 300;  // milliseconds
 
 void on_interrupt(int) {
-  if (interrupt_seen.exchange(true)) ::_exit(130);
+  timespec time{};
+  ::clock_gettime(CLOCK_MONOTONIC, &time);
+  const std::int64_t now = static_cast<std::int64_t>(time.tv_sec) * 1000 + time.tv_nsec / 1'000'000;
+  if (!interrupt_seen.exchange(true)) {
+    interrupt_time.store(now);
+  } else if (now - interrupt_time.load() > same_request) {
+    ::_exit(130);
+  }
 }
 
 }  // namespace

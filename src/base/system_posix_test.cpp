@@ -3,8 +3,10 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <regex>
+#include <thread>
 #include <vector>
 
 #include "testing/testing.h"
@@ -69,6 +71,8 @@ TEST(Interrupts, SignalsThatEndAProcessSetTheFlag) {
       {
         catch_interrupts();
         ::raise(SIGTERM);
+        ::raise(SIGTERM);  // of the same request
+        std::this_thread::sleep_for(std::chrono::milliseconds(400));
         ::raise(SIGTERM);
       },
       ::testing::ExitedWithCode(130), "");
