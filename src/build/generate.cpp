@@ -212,6 +212,10 @@ Result<BuildConfig> generate_onnx_config(const ModelSummary& graph, const Genera
   }
   MK_TRY(config, finish(std::move(config), asked, {}, progress));
   config.exporting.reset();
+  if (config.quant && (graph.compiled || (graph.quantized && config.quant->mode != "fp16"))) {
+    progress.warn(graph.compiled ? "the model is compiled already: it is not quantized"
+                                 : "the model is quantized already: only -p fp16 changes what is still float");
+  }
   if (graph.compiled) {
     config.quant.reset();
     config.compile.reset();

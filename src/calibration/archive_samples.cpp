@@ -65,7 +65,10 @@ Result<Archive> read_archive(const Path& path, std::span<const Port> inputs) {
   for (std::size_t i = 0; i < archive.arrays.size(); ++i) {
     const HostTensor& array = archive.arrays[i];
     as_they_are = as_they_are && fits(array, inputs[i].type);
-    if (array.dims.empty() || array.dims[0] == 0 || (rows >= 0 && array.dims[0] != rows)) alike = false;
+    if (array.element_count() == 0)
+      return fail(ErrorCode::usage, "an array of the archive has no elements", to_utf8(path) + ": " + array.name,
+                  "The leading axis of every array is the samples");
+    if (array.dims.empty() || (rows >= 0 && array.dims[0] != rows)) alike = false;
     if (!array.dims.empty()) rows = array.dims[0];
   }
   if (alike && rows % batch == 0) {

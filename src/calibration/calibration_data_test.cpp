@@ -63,6 +63,12 @@ TEST(CalibrationData, ArchivesThatDoNotFitSayWhatWould) {
   EXPECT_EQ(missing.error().code, ErrorCode::usage);
   EXPECT_NE(missing.error().message.find("step"), std::string::npos);
   EXPECT_NE(missing.error().hint.find("x, step"), std::string::npos);
+  // x of [0, 4]
+  const auto empty = open_calibration_data({.path = repository("tests/data/runtime/no_rows.npz")},
+                                           std::vector{port("x", DataType::float32, {-1, 4})});
+  ASSERT_FALSE(empty);
+  EXPECT_EQ(empty.error().code, ErrorCode::usage);
+  EXPECT_NE(empty.error().where.find("no_rows.npz: x"), std::string::npos);
   EXPECT_EQ(open_calibration_data({.path = "nowhere.npz"}, inputs).error().code, ErrorCode::not_found);
   const testing::TemporaryFolder folder;
   EXPECT_EQ(open_calibration_data({.path = folder.write("x.csv", "1,2")}, inputs).error().code, ErrorCode::usage);
