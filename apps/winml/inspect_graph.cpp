@@ -50,6 +50,7 @@ std::string state_of(const ModelSummary& summary) {
 
 std::string ports_text(const std::vector<ModelSummary::Port>& ports) {
   std::vector<std::vector<std::string>> rows;
+  rows.reserve(ports.size());
   for (const auto& port : ports) rows.push_back({port.name, to_string(port.type)});
   return columns(rows);
 }
@@ -189,6 +190,7 @@ std::string dims_text(const std::vector<std::int64_t>& dims) { return fmt::forma
 
 std::string weights_text(const std::vector<WeightRow>& weights) {
   std::vector<std::vector<std::string>> rows;
+  rows.reserve(weights.size());
   for (const WeightRow& w : weights)
     rows.push_back({w.name, std::string(name_of(w.type)), dims_text(w.dims), bytes_text(w.bytes)});
   return columns(rows);

@@ -29,6 +29,7 @@ Result<std::string> known_type(const std::string& name) {
   if (const auto info = find_model_type(name)) return std::string(info->model_type);
   std::vector<std::string_view> known;
   const auto types = model_types();
+  known.reserve(types.size());
   for (const ModelTypeInfo& info : types) known.push_back(info.model_type);
   const auto near = nearest(name, known);
   return fail(ErrorCode::usage, fmt::format("unknown model type '{}'", name), "--model-type",

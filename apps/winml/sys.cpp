@@ -46,7 +46,7 @@ Result<SystemReport> run(const SysOptions& o, Context& context) {
   if (report.devices_listed) report.devices = find_devices(report.machine);
   if (!report.providers_listed) return report;
 
-  const auto runtime = Runtime::load({.ort = o.ort, .progress = &context.progress, .verbosity = context.verbosity});
+  auto runtime = Runtime::load({.ort = o.ort, .progress = &context.progress, .verbosity = context.verbosity});
   if (!runtime && o.list_ep) return tl::make_unexpected(runtime.error());
   if (!runtime) context.progress.warn(runtime.error().to_string());
   report.runtime = find_runtime(runtime ? runtime->get() : nullptr, runtime ? nullptr : &runtime.error(), o.ort);

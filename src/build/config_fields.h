@@ -55,8 +55,8 @@ class FieldReader {
  private:
   template <typename T, typename Read>
   static Status keep(T& target, Read&& value) {
-    if (!value) return tl::make_unexpected(std::move(value).error());
-    target = std::move(*value);
+    if (!value) return tl::make_unexpected(std::forward<Read>(value).error());
+    target = *std::forward<Read>(value);
     return {};
   }
   static Status read(const JsonView& j, bool& t) { return keep(t, j.boolean()); }
