@@ -102,7 +102,7 @@ double median(std::vector<double> samples) {
 void compare(const std::shared_ptr<Runtime>& runtime, const Path& path) {
   const auto model = value_of(read_onnx(path));
   const Session session = value_of(Session::open(runtime, path));
-  auto chosen = value_of(choose_shapes(session.inputs(), {}, 1, silent_progress()));
+  auto chosen = value_of(choose_shapes(session.inputs(), {}, 1));
   apply_ranges(value_ranges(*model), chosen.inputs);
   std::vector<HostTensor> inputs = value_of(random_inputs(chosen.inputs));
 
