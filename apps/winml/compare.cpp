@@ -39,9 +39,9 @@ void describe(CompareCommandOptions& o, OptionTable& options) {
       .required();
   options
       .value("--input-data, --calibration-data", "PATH", o.data,
-             "Real inputs: .npz, .txt, Parquet, or a folder of archives or pictures; random ones if absent")
+             "Real inputs: .npz, .txt, Parquet, or a folder of archives or images; random ones if absent")
       .accepts(Accepts::file);
-  options.value("--calibration-column", "NAME", o.column, "The column that has the pictures or texts")
+  options.value("--calibration-column", "NAME", o.column, "The column that has the images or texts")
       .preset("the first one that fits");
   options.value("--calibration-split", "NAME", o.split, "The split of a data set")
       .preset("train, else validation, else test");

@@ -108,7 +108,10 @@ std::string suffix_of(const std::vector<std::string>& precisions, const std::vec
     return suffix;
   }
   const std::string& mode = passes.front().mode;
-  return mode == "rtn" ? "_int4" : mode == "fp16" ? "_fp16" : mode == "dynamic" ? "_dynamic" : "_quantized";
+  return mode == "rtn"       ? fmt::format("_int{}", passes.front().rtn_bits)
+         : mode == "fp16"    ? "_fp16"
+         : mode == "dynamic" ? "_dynamic"
+                             : "_quantized";
 }
 
 std::string precision_text(const std::vector<std::string>& precisions, const QuantConfig& first) {

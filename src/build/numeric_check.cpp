@@ -3,10 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
-#include "optimize/constants.h"
+#include "graph/random_operators.h"
 #include "runtime/input_shapes.h"
 #include "runtime/model_session.h"
 #include "runtime/random_inputs.h"
@@ -17,15 +16,6 @@ namespace {
 
 constexpr double half_precision_factor = 10;
 constexpr std::int64_t short_axis = 16;  // of dynamic dimensions: enough for differences to show
-
-bool draws_random_numbers(const Model& model) {
-  static constexpr std::array<std::string_view, 6> kinds{"RandomNormal",      "RandomNormalLike", "RandomUniform",
-                                                         "RandomUniformLike", "Bernoulli",        "Multinomial"};
-  bool found = false;
-  for_each_node(*model.graph,
-                [&](const Node& node) { found |= std::find(kinds.begin(), kinds.end(), node.op_type) != kinds.end(); });
-  return found;
-}
 
 bool has_half_precision(const Model& model) {
   const auto is_half = [](const Value* value) {

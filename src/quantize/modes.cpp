@@ -98,8 +98,6 @@ Status float16_pass(QuantizeRun& run, const QuantConfig& config, QuantizeStep& s
   options.blocked_ops = config.fp16_op_block_list;
   options.blocked_nodes = config.nodes_to_exclude.value_or(std::vector<std::string>{});
   MK_TRY(Float16Report report, convert_to_float16(run.model, options));
-  for (const std::string& pattern : report.unmatched_patterns)
-    run.report.warnings.push_back(fmt::format("no node matches the exclusion '{}'", pattern));
   step.nodes = report.converted_nodes;
   step.float16 = std::move(report);
   return {};

@@ -3,15 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
+#include <set>
 #include <utility>
 
 #include "base/json.h"
+#include "graph/random_operators.h"
 #include "graph/shape_inference.h"
 #include "graph/summary.h"
 #include "graph/verifier.h"
 #include "quantize/modes.h"
+#include "quantize/node_filter.h"
 #include "runtime/random_samples.h"
 
 namespace mk {
@@ -118,13 +120,25 @@ Status judge_result(QuantizeRun& run, const Model& original, std::size_t calibra
   return {};
 }
 
-bool draws_random_numbers(const Model& model) {
-  static constexpr std::array<std::string_view, 6> kinds{"RandomNormal",      "RandomNormalLike", "RandomUniform",
-                                                         "RandomUniformLike", "Bernoulli",        "Multinomial"};
-  bool found = false;
-  for_each_node(*model.graph,
-                [&](const Node& node) { found |= std::ranges::find(kinds, node.op_type) != kinds.end(); });
-  return found;
+// What the user names that the model does not have.
+void warn_of_unmatched(QuantizeRun& run, std::span<const QuantConfig> passes) {
+  std::set<std::string> patterns, op_types;
+  const auto take = [](std::set<std::string>& into, const std::optional<std::vector<std::string>>& names) {
+    if (names) into.insert(names->begin(), names->end());
+  };
+  for (const QuantConfig& config : passes) {
+    take(patterns, config.nodes_to_exclude);
+    take(op_types, config.op_types_to_exclude);
+    take(op_types, config.op_types_to_quantize);
+  }
+  for_each_node(*run.model.graph, [&](const Node& node) {
+    std::erase_if(patterns, [&](const std::string& pattern) { return NodeFilter{{pattern}, {}}.matches(node); });
+    op_types.erase(node.op_type);
+  });
+  for (const std::string& pattern : patterns)
+    run.report.warnings.push_back(fmt::format("no node matches the exclusion '{}'", pattern));
+  for (const std::string& type : op_types)
+    run.report.warnings.push_back(fmt::format("the model has no operator of type '{}'", type));
 }
 
 std::size_t quantized_nodes(const Model& model) {
@@ -160,6 +174,7 @@ Result<QuantizeReport> quantize_model(Model& model, std::span<const QuantConfig>
                                       Progress& progress) {
   MK_CHECK(check_quantizable(model, passes));
   QuantizeRun run{model, setup, progress, {}, nullptr};
+  warn_of_unmatched(run, passes);
   const std::unique_ptr<Model> original = setup.verify ? clone(model) : nullptr;
   if (original && setup.tensors) MK_CHECK(infer_shapes(*original));
   bool calibrated = false;

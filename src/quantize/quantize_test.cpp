@@ -1,5 +1,6 @@
 #include "quantize/quantize.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/json.h"
@@ -34,6 +35,23 @@ class QuantizeModel : public ::testing::Test {
     return config;
   }
 };
+
+TEST_F(QuantizeModel, NamesThatTheModelLacksAreWarnedOf) {
+  for (const char* name : {"static", "fp16"}) {
+    ASSERT_OK_AND(const auto model, model_of_text(product_text()));
+    QuantConfig config = mode(name);
+    config.nodes_to_exclude = {"y", "nobody*"};
+    config.op_types_to_exclude = {"Conv", "Relu"};
+    ASSERT_OK_AND(const auto report, run(*model, {config}, {.verify = false}));
+    const auto has = [&](std::string_view text) {
+      return std::ranges::count_if(report.warnings, [&](const auto& w) { return w.find(text) != std::string::npos; });
+    };
+    EXPECT_EQ(has("no node matches"), 1) << name;
+    EXPECT_EQ(has("'nobody*'"), 1) << name;
+    EXPECT_EQ(has("no operator of type"), 1) << name;
+    EXPECT_EQ(has("'Conv'"), 1) << name;
+  }
+}
 
 TEST_F(QuantizeModel, EveryModeGivesNearlyTheSame) {
   struct Row {
