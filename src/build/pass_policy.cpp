@@ -8,14 +8,12 @@ namespace mk {
 namespace {
 
 // Right for every target: fewer nodes, the same operators.
-constexpr std::array<std::string_view, 16> simpler{"constant-folding",      "conv-bn-fusion",
-                                                   "conv-mul-fusion",       "conv-add-fusion",
-                                                   "matmul-bn-fusion",      "pad-fusion",
-                                                   "slice-elimination",     "expand-elimination",
-                                                   "unsqueeze-elimination", "concat-slice-elimination",
-                                                   "not-where-fusion",      "double-qdq-pairs-remover",
-                                                   "transpose-optimizer",   "gemm-transpose-fusion",
-                                                   "gemm-sum-fusion",       "reshape-fusion"};
+constexpr std::array<std::string_view, 15> simpler{
+    "constant-folding",         "conv-bn-fusion",        "conv-mul-fusion",
+    "conv-add-fusion",          "matmul-bn-fusion",      "pad-fusion",
+    "slice-elimination",        "expand-elimination",    "unsqueeze-elimination",
+    "concat-slice-elimination", "not-where-fusion",      "double-qdq-pairs-remover",
+    "transpose-optimizer",      "gemm-transpose-fusion", "gemm-sum-fusion"};
 // One operator for many, that quantizes as well as its parts or better.
 constexpr std::array<std::string_view, 5> operators{"layer-norm-fusion", "gelu-fusion", "fast-gelu-fusion",
                                                     "quick-gelu-fusion", "matmul-add-fusion"};
@@ -45,8 +43,10 @@ constexpr std::array rows{
     Row{"", {}, false, true, false, true, "this provider's compiler fuses standard operators by itself"},
 };
 
-void add(CapabilitySet& set, std::span<const std::string_view> names) {
-  for (const std::string_view name : names) static_cast<void>(set.set(name, true));
+void add(PassPolicy& policy, std::span<const std::string_view> names) {
+  for (const std::string_view name : names) {
+    if (!policy.passes.set(name, true)) policy.unknown.push_back(name);
+  }
 }
 
 }  // namespace
@@ -64,10 +64,10 @@ PassPolicy pass_policy(const TargetRequest& target, AfterOptimize next) {
     if ((!row.ep.empty() && row.ep != named) || (row.device && row.device != device)) continue;
     if (row.integers && *row.integers != integers) continue;
     PassPolicy policy{.standard_only = row.standard_only, .reason = row.reason};
-    add(policy.passes, simpler);
-    if (row.operators) add(policy.passes, operators);
-    if (row.fused) add(policy.passes, fused);
-    if (row.fused && named != "cpu") add(policy.passes, fused_on_gpus);
+    add(policy, simpler);
+    if (row.operators) add(policy, operators);
+    if (row.fused) add(policy, fused);
+    if (row.fused && named != "cpu") add(policy, fused_on_gpus);
     return policy;
   }
   return {};

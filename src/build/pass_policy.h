@@ -3,6 +3,7 @@
 // config's optim section says comes on top.
 
 #include <string_view>
+#include <vector>
 
 #include "optimize/capabilities.h"
 #include "runtime/target.h"
@@ -17,8 +18,9 @@ enum class AfterOptimize {
 
 struct PassPolicy {
   CapabilitySet passes;
-  bool standard_only = false;  // no operator of com.microsoft may be made
-  std::string_view reason;     // for the manifest
+  bool standard_only = false;             // no operator of com.microsoft may be made
+  std::string_view reason;                // for the manifest
+  std::vector<std::string_view> unknown;  // names in the table that no pass has: a fault of the table
 };
 
 // An EP or device that is not said is the CPU.
