@@ -20,12 +20,22 @@ constexpr std::int64_t most_layers = 10'000;  // what follows a number of layers
 template <typename T>
 T ConfigReader::keep(Result<T> result, T otherwise) {
   if (result) return std::move(*result);
-  if (status_) status_ = tl::make_unexpected(std::move(result).error());
+  if (*status_) *status_ = tl::make_unexpected(std::move(result).error());
   return otherwise;
 }
 
+ConfigReader::ConfigReader(ModelConfig config, std::shared_ptr<Status> status)
+    : config_(std::move(config)), status_(std::move(status)) {}
+
+ConfigReader ConfigReader::section(std::string_view key) {
+  auto part = has(key) ? config_.section(key) : ModelConfig::parse("{}", config_.name());
+  if (part) return {std::move(*part), status_};
+  if (*status_) *status_ = tl::make_unexpected(std::move(part).error());
+  return {config_, status_};
+}
+
 void ConfigReader::fail(ErrorCode code, std::string message, std::string hint) {
-  if (status_) status_ = mk::fail(code, std::move(message), config_.name(), std::move(hint));
+  if (*status_) *status_ = mk::fail(code, std::move(message), config_.name(), std::move(hint));
 }
 
 std::int64_t ConfigReader::within(std::string_view key, std::int64_t value, std::int64_t low, std::int64_t high) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,7 +16,11 @@ namespace mk::models {
 
 class ConfigReader {
  public:
-  explicit ConfigReader(const ModelConfig& config) : config_(config) {}
+  explicit ConfigReader(const ModelConfig& config) : config_(config), status_(std::make_shared<Status>()) {}
+
+  // The fields of a sub-configuration ("text_config", "backbone_config"); all its defaults where it is absent. Its
+  // first error is this reader's too.
+  ConfigReader section(std::string_view key);
 
   std::int64_t integer(std::string_view key, std::int64_t otherwise);
   // A width, a number of heads, a vocabulary: malformed below 1 or above 2^31 - 1.
@@ -38,15 +43,16 @@ class ConfigReader {
   const ModelConfig& config() const { return config_; }
   bool has(std::string_view key) const { return config_.has(key); }
   void fail(ErrorCode code, std::string message, std::string hint = {});
-  const Status& status() const { return status_; }
+  const Status& status() const { return *status_; }
 
  private:
+  ConfigReader(ModelConfig config, std::shared_ptr<Status> status);
   template <typename T>
   T keep(Result<T> result, T otherwise);
   std::int64_t within(std::string_view key, std::int64_t value, std::int64_t low, std::int64_t high);
 
-  const ModelConfig& config_;
-  Status status_;
+  ModelConfig config_;
+  std::shared_ptr<Status> status_;  // shared with the sections
 };
 
 // The heads of a layer, once pruned_heads has taken its share of them.

@@ -32,18 +32,36 @@ struct HeadContext {
 using Outputs = std::vector<Value>;
 using BuildHead = Outputs (*)(const Scope& root, HeadContext& context);
 
+struct InputRequest;
+using DefaultInputs = Result<std::vector<InputSpec>> (*)(InputRequest& request);
+
 // One row of a family: a task, the class that serves it (the family's stem and this suffix) and its outputs.
 struct Head {
   std::string_view task;
   std::string_view suffix;
   std::vector<std::string_view> outputs;
   BuildHead build;
+  DefaultInputs inputs = nullptr;  // the family's where null
 
   bool is_base() const { return suffix == "Model"; }  // not a head on a base model
 };
 
+// One graph of several that a model is exported as ("encoder", "decoder"): a row of the heads, by task and suffix.
+struct Component {
+  std::string_view name;
+  std::string_view task;
+  std::string_view suffix;
+};
+
+// The graphs that serve a pipeline together, in their order, and the tasks that name them ("translation").
+struct Composite {
+  std::vector<std::string_view> tasks;
+  std::vector<Component> components;
+};
+
 struct InputRequest {
   const Family& family;
+  const Head& head;
   ConfigReader config;
   std::string_view task;
   const ShapeRequest& shapes;
@@ -57,8 +75,9 @@ struct Family {
   // All inputs that the family's graphs can take.
   std::vector<std::string_view> inputs;
   // Those of a task, with default shapes and value ranges.
-  Result<std::vector<InputSpec>> (*default_inputs)(InputRequest& request);
+  DefaultInputs default_inputs;
   std::vector<Head> heads;
+  std::vector<Composite> composites = {};
 };
 
 // The row of a resolved head. usage where the class does not serve the task.

@@ -123,8 +123,25 @@ Result<HeadChoice> choose_head(const ModelConfig& config, std::string_view task)
 Result<std::vector<InputSpec>> default_inputs(const ModelConfig& config, const HeadChoice& choice,
                                               const ShapeRequest& shapes, const PreprocessorFacts& preprocessor) {
   MK_TRY(const Chosen found, models::find_head(config, choice));
-  models::InputRequest request{*found.family, models::ConfigReader(config), choice.task, shapes, preprocessor};
-  return found.family->default_inputs(request);
+  models::InputRequest request{*found.family, *found.head, models::ConfigReader(config),
+                               choice.task,   shapes,      preprocessor};
+  return (found.head->inputs ? found.head->inputs : found.family->default_inputs)(request);
+}
+
+std::vector<CompositeChoice> composites(std::string_view model_type) {
+  std::vector<CompositeChoice> choices;
+  const Entry* entry = find_entry(model_type);
+  if (!entry) return choices;
+  const Family& family = *entry->family;
+  for (const models::Composite& composite : family.composites) {
+    CompositeChoice& choice = choices.emplace_back();
+    choice.tasks.assign(composite.tasks.begin(), composite.tasks.end());
+    for (const models::Component& part : composite.components)
+      choice.components.push_back(
+          {std::string(part.name),
+           {std::string(family.model_type), std::string(part.task), fmt::format("{}{}", family.stem, part.suffix)}});
+  }
+  return choices;
 }
 
 Result<std::vector<std::string>> output_names(const ModelConfig& config, const HeadChoice& choice) {

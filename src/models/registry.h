@@ -75,6 +75,19 @@ Result<std::vector<InputSpec>> default_inputs(const ModelConfig& config, const H
 // The names of its outputs, in their order.
 Result<std::vector<std::string>> output_names(const ModelConfig& config, const HeadChoice& head);
 
+// One of the graphs that a model is exported as, by the name that its file gets ("encoder").
+struct ComponentChoice {
+  std::string name;
+  HeadChoice head;
+};
+// Graphs that serve a pipeline together, in their order, and the tasks that name them ("translation").
+struct CompositeChoice {
+  std::vector<std::string> tasks;
+  std::vector<ComponentChoice> components;
+};
+// Those of a model type; none where it is always one graph.
+std::vector<CompositeChoice> composites(std::string_view model_type);
+
 struct BuildOptions {
   std::int64_t opset = 17;     // 13 to 28
   bool hierarchy_tags = true;  // winml.hierarchy.tag and .depth on every node

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "models/config_reader.h"
 #include "testing/testing.h"
 
 namespace mk {
@@ -198,4 +201,32 @@ TEST(RegistryTest, OptionsThatAGraphCannotHaveAreRefused) {
 }
 
 }  // namespace
+// A component that names no row of its family could never be exported.
+TEST(RegistryTest, EveryComponentIsAHead) {
+  for (const ModelTypeInfo& type : model_types())
+    for (const CompositeChoice& composite : composites(type.model_type)) {
+      EXPECT_FALSE(composite.tasks.empty()) << type.model_type;
+      for (const ComponentChoice& part : composite.components)
+        EXPECT_TRUE(std::any_of(type.heads.begin(), type.heads.end(),
+                                [&](const HeadInfo& head) {
+                                  return head.task == part.head.task && head.class_name == part.head.class_name;
+                                }))
+            << type.model_type << " " << part.name << ": " << part.head.class_name << " for " << part.head.task;
+    }
+  EXPECT_TRUE(composites("bert").empty());
+}
+
+TEST(ConfigReader, SectionsShareTheFirstError) {
+  ASSERT_OK_AND(const ModelConfig config, ModelConfig::parse(R"({"text_config": {"hidden_size": 12}})", "config.json"));
+  models::ConfigReader fields(config);
+  EXPECT_EQ(fields.section("text_config").size("hidden_size", 768), 12);
+  EXPECT_EQ(fields.section("vision_config").size("hidden_size", 768), 768);
+  EXPECT_TRUE(fields.status());
+  ASSERT_OK_AND(const ModelConfig broken, ModelConfig::parse(R"({"text_config": {"hidden_size": 0}})", "config.json"));
+  models::ConfigReader reader(broken);
+  reader.section("text_config").size("hidden_size", 768);
+  ASSERT_FALSE(reader.status());
+  EXPECT_EQ(reader.status().error().code, ErrorCode::malformed);
+}
+
 }  // namespace mk
