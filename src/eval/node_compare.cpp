@@ -100,25 +100,19 @@ std::vector<PrecisionSummary> by_precision(const std::vector<NodeComparison>& va
 
 class Comparison {
  public:
-  Comparison(const std::vector<MatchedValue>& matches, Observer reference, Session candidate)
-      : reference_(std::move(reference)), candidate_(std::move(candidate)), worst_(matches.size()) {
-    for (const MatchedValue& match : matches) names_.push_back(match.candidate->name());
-  }
+  Comparison(std::size_t matches, Observer reference, Observer candidate)
+      : reference_(std::move(reference)), candidate_(std::move(candidate)), worst_(matches) {}
 
   Status add(std::size_t sample, const std::vector<HostTensor>& inputs) {
     MK_TRY(const auto given, inputs_for(reference_.session(), inputs));
-    MK_TRY(const auto given_too, inputs_for(candidate_, inputs));
+    MK_TRY(const auto given_too, inputs_for(candidate_.session(), inputs));
     for (const auto& group : reference_.groups(given)) {
-      std::vector<std::string> wanted;
-      for (const std::size_t index : group) wanted.push_back(names_[index]);
-      MK_TRY(const BoundRun expected, reference_.run_group(given, group));
-      MK_TRY(BoundRun actual, candidate_.bind(given_too, wanted));
-      MK_CHECK(actual.run());
-      for (std::size_t i = 0; i < group.size(); ++i) {
-        MK_TRY(const TensorView r, expected.output(i));
-        MK_TRY(const TensorView t, actual.output(i));
-        worst_[group[i]].add(sample, r, t);
-      }
+      MK_TRY(const auto expected, reference_.collect(given, group));
+      MK_CHECK(candidate_.run(given_too, [&](std::size_t index, const TensorView& actual) -> Status {
+        const auto value = expected.find(index);
+        if (value != expected.end()) worst_[index].add(sample, view_of(value->second), actual);
+        return {};
+      }));
     }
     return {};
   }
@@ -127,8 +121,7 @@ class Comparison {
 
  private:
   Observer reference_;
-  Session candidate_;
-  std::vector<std::string> names_;
+  Observer candidate_;
   std::vector<Worst> worst_;
 };
 
@@ -173,10 +166,9 @@ Result<NodeCompareReport> compare_nodes(const std::shared_ptr<Runtime>& runtime,
     candidate_names.push_back(match.candidate->name());
   }
   ObserverOptions observing;
-  observing.memory /= 2;
   MK_TRY(Observer of_reference, Observer::open(runtime, reference, std::move(reference_names), observing));
-  MK_TRY(const Observer of_candidate, Observer::open(runtime, candidate, std::move(candidate_names), observing));
-  Comparison comparison(matches, std::move(of_reference), of_candidate.session());
+  MK_TRY(Observer of_candidate, Observer::open(runtime, candidate, std::move(candidate_names), observing));
+  Comparison comparison(matches.size(), std::move(of_reference), std::move(of_candidate));
   const auto stage = progress.stage("compare");
   for (std::size_t i = 0; i < report.samples; ++i) {
     if (interrupted()) return fail(ErrorCode::interrupted, "interrupted");

@@ -183,22 +183,20 @@ class Judge {
     }
     ObserverOptions observing;
     observing.session.intra_op_threads = options_.threads;
-    observing.memory /= 2;
     MK_TRY(Observer reference, Observer::open(runtime_, original_, names, observing));
-    MK_TRY(const Observer candidate, Observer::open(runtime_, quantized_, names, observing));
+    MK_TRY(Observer candidate, Observer::open(runtime_, quantized_, names, observing));
     std::vector<Tally> tallies(names.begin(), names.end());
     const auto add_sample = [&](std::size_t number, const std::vector<HostTensor>& inputs) -> Status {
       const auto positions = attended_positions(inputs);
       MK_TRY(const auto given, inputs_for(reference.session(), inputs));
       MK_TRY(const auto given_too, inputs_for(candidate.session(), inputs));
       for (const auto& group : reference.groups(given)) {
-        MK_TRY(const BoundRun expected, reference.run_group(given, group));
-        MK_TRY(const BoundRun actual, candidate.run_group(given_too, group));
-        for (std::size_t i = 0; i < group.size(); ++i) {
-          MK_TRY(const TensorView r, expected.output(i));
-          MK_TRY(const TensorView t, actual.output(i));
-          MK_CHECK(tallies[group[i]].add(number, r, t, positions));
-        }
+        MK_TRY(const auto expected, reference.collect(given, group));
+        MK_CHECK(candidate.run(given_too, [&](std::size_t index, const TensorView& actual) -> Status {
+          const auto value = expected.find(index);
+          return value == expected.end() ? Status()
+                                         : tallies[index].add(number, view_of(value->second), actual, positions);
+        }));
       }
       return {};
     };

@@ -139,7 +139,7 @@ Result<Calibration> calibrate(const std::shared_ptr<Runtime>& runtime, const Mod
   std::vector<Seen> seen;
   for (const std::string& name : options.tensors)
     seen.emplace_back(name, row_of(options.method), channels.contains(name));
-  ObserverOptions observing{.memory = options.memory};
+  ObserverOptions observing;
   observing.session.intra_op_threads = options.threads;
   // Between runs, threads that spin for the next one would take the CPU from what collects the ranges.
   observing.session.config = {{"session.intra_op.allow_spinning", "0"}};

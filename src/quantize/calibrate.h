@@ -38,7 +38,6 @@ struct CalibrationOptions {
   std::size_t count = 10;
   std::vector<std::string> tensors;   // of the main graph; those that are no float tensors are left out
   std::vector<std::string> channels;  // of those: minmax along the last axis too
-  std::uint64_t memory = 256u << 20;  // bytes of values held at a time
   int threads = 0;                    // of the runtime; 0 leaves it to it
 };
 

@@ -79,13 +79,6 @@ TEST_F(Calibrate, TakesTheSamplesAskedFor) {
   EXPECT_FALSE(run(Rows({}), {}));
 }
 
-TEST_F(Calibrate, GroupsOfValuesSeeTheSame) {
-  const Rows rows({{1, -2}, {3, 0, -5, 1}});
-  ASSERT_OK_AND(const auto whole, run(rows, {}));
-  ASSERT_OK_AND(const auto parts, run(rows, {.memory = 1}));
-  EXPECT_EQ(whole.ranges, parts.ranges);
-}
-
 TEST_F(Calibrate, NanAndInfinityAreNamedAndDoNotCount) {
   const float inf = std::numeric_limits<float>::infinity();
   const Rows rows({{1, -2}, {std::nanf(""), 3}, {-inf, 4}});

@@ -46,7 +46,7 @@ Result<std::shared_ptr<const Buffer>> read(const ByteSource& source) {
 }  // namespace
 
 Result<std::vector<Owner<OrtValue>>> hand_over(const OrtApi& api, OrtSessionOptions& options,
-                                               std::span<const Tensor* const> tensors,
+                                               std::span<const Tensor* const> tensors, bool shared,
                                                std::vector<std::shared_ptr<const void>>& kept) {
   std::vector<Owner<OrtValue>> owners;
   std::vector<const char*> names;
@@ -73,6 +73,8 @@ Result<std::vector<Owner<OrtValue>>> hand_over(const OrtApi& api, OrtSessionOpti
   }
   if (!names.empty())
     MK_CHECK(check(api, api.AddExternalInitializers(&options, names.data(), values.data(), names.size()), {}));
+  for (std::size_t i = 0; shared && i < names.size(); ++i)
+    MK_CHECK(check(api, api.AddInitializer(&options, names[i], values[i]), names[i]));
   return owners;
 }
 

@@ -12,9 +12,10 @@
 namespace mk::ort {
 
 // Adds the tensors to the options. The values must live until the session is made. `kept` gets the owners of the bytes
-// that the session uses where they are: they must outlive it.
+// that the session uses where they are: they must outlive it. With `shared` the runtime makes no copies of its own
+// (OrtApi::AddInitializer), which only a session without optimizations may be told.
 Result<std::vector<Owner<OrtValue>>> hand_over(const OrtApi& api, OrtSessionOptions& options,
-                                               std::span<const Tensor* const> tensors,
+                                               std::span<const Tensor* const> tensors, bool shared,
                                                std::vector<std::shared_ptr<const void>>& kept);
 
 }  // namespace mk::ort

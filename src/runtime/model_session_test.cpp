@@ -85,27 +85,6 @@ TEST_F(ModelSession, LazyAndFileTensors) {
   expect_affine(same[0]);
 }
 
-TEST_F(ModelSession, ExtraOutputsDoNotChangeTheModel) {
-  const auto model = affine(owned_values(rows()));
-  const std::vector<std::string> extra{"product", "y"};
-  ASSERT_OK_AND(const auto session, open_model(runtime_, *model, {}, extra));
-  ASSERT_EQ(session.outputs().size(), 2u);
-  EXPECT_EQ(session.outputs()[1].name, "product");
-  ASSERT_OK_AND(const auto outputs, session.run(std::vector{ones()}));
-  expect_affine(outputs[0]);
-  EXPECT_EQ(outputs[1].values<float>()[7], 10.0f);
-  EXPECT_EQ(model->graph->outputs().size(), 1u);
-  EXPECT_FALSE(model->graph->find("product")->is_graph_output());
-}
-
-TEST_F(ModelSession, AnUnknownValueIsNamed) {
-  const auto model = affine(owned_values(rows()));
-  const std::vector<std::string> extra{"nowhere"};
-  const auto session = open_model(runtime_, *model, {}, extra);
-  ASSERT_FALSE(session);
-  EXPECT_NE(session.error().message.find("nowhere"), std::string::npos);
-}
-
 TEST_F(ModelSession, TiedWeightsAndBranches) {
   // then: x + w, else: x - w, where w is the outer graph's and both names of it share their bytes.
   const auto weight = owned_values(std::vector<float>(columns, 2.0f));

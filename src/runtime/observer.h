@@ -1,17 +1,17 @@
 #pragma once
-// The values inside a model while it runs: one session that has them as outputs, read where the runtime has them.
+// The values inside a model while it runs, each read where the runtime has it, at the moment it is there.
 //
 //   MK_TRY(auto observer, Observer::open(runtime, model, names));
 //   MK_CHECK(observer.run(inputs, [&](std::size_t i, const TensorView& value) { ... }));
 //
-// Memory is bounded: where the values of one run would take more than the budget, the run is made several times and
-// each shows some of them.
+// Nothing is kept of a value once it was seen, so that a run takes the memory of an ordinary one.
 
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/result.h"
@@ -22,7 +22,7 @@ namespace mk {
 
 struct ObserverOptions {
   SessionOptions session{.optimization = GraphOptimization::none};  // so that a value is what the model says it is
-  std::uint64_t memory = 256u << 20;                                // bytes of values held at a time
+  std::uint64_t memory = 256u << 20;                                // bytes of values that collect() holds at a time
 };
 
 class Observer {
@@ -39,20 +39,21 @@ class Observer {
   using See = std::function<Status(std::size_t index, const TensorView& value)>;
   Status run(std::span<const HostTensor> inputs, const See& see);
 
-  // The same in pieces, for who needs several models' values side by side: the groups for inputs of this shape, and a
-  // run whose outputs are a group's values in order. Inputs of the model are in no group.
-  const std::vector<std::vector<std::size_t>>& groups(std::span<const HostTensor> inputs);
-  Result<BoundRun> run_group(std::span<const HostTensor> inputs, const std::vector<std::size_t>& group) const;
+  // For who needs two models' values side by side: the names in groups that fit into the memory for inputs of this
+  // shape (inputs of the model are in no group), and copies of a group's values by their index.
+  std::vector<std::vector<std::size_t>> groups(std::span<const HostTensor> inputs) const;
+  using Collected = std::unordered_map<std::size_t, HostTensor>;
+  Result<Collected> collect(std::span<const HostTensor> inputs, const std::vector<std::size_t>& group);
 
  private:
   explicit Observer(Session session) : session_(std::move(session)) {}
   Session session_;
+  std::shared_ptr<ort::ValueWatch> watch_;
   std::vector<std::string> names_;
   std::vector<Type> types_;
-  std::vector<std::size_t> inputs_;    // indices of names that are inputs of the model
-  std::vector<std::size_t> computed_;  // and of the others
+  std::vector<std::size_t> inputs_;   // indices of names that are inputs of the model
+  std::vector<std::size_t> watched_;  // and of the others that are watched, in topological order
   std::uint64_t memory_ = 0;
-  std::vector<std::vector<std::size_t>> groups_;
 };
 
 // The float32 and float16 tensors of the model's graph that nodes compute or that are its inputs, in topological order.

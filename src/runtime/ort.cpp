@@ -76,4 +76,30 @@ ONNXTensorElementDataType to_ort(DataType type) {
   return static_cast<ONNXTensorElementDataType>(type);
 }
 
+Result<TensorView> view_value(const OrtApi& api, std::string_view name, const OrtValue* value) {
+  TensorView tensor;
+  tensor.name = name;
+  const std::string where(name);
+  int is_tensor = 0;
+  if (value) MK_CHECK(check(api, api.IsTensor(value, &is_tensor), where));
+  if (!is_tensor) return fail(ErrorCode::unsupported, "output '" + where + "' is no tensor");
+  OrtTensorTypeAndShapeInfo* raw = nullptr;
+  MK_CHECK(check(api, api.GetTensorTypeAndShape(value, &raw), where));
+  const auto info = own(raw, api.ReleaseTensorTypeAndShapeInfo);
+  ONNXTensorElementDataType element = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
+  std::size_t rank = 0;
+  MK_CHECK(check(api, api.GetTensorElementType(raw, &element), where));
+  MK_CHECK(check(api, api.GetDimensionsCount(raw, &rank), where));
+  tensor.dims.resize(rank);
+  MK_CHECK(check(api, api.GetDimensions(raw, tensor.dims.data(), rank), where));
+  tensor.type = from_ort(element);
+  if (tensor.type == DataType::string) return tensor;
+  const auto size = byte_size(tensor.type, tensor.element_count());
+  if (!size) return fail(ErrorCode::inference, "output '" + where + "' is too large");
+  void* data = nullptr;
+  MK_CHECK(check(api, api.GetTensorMutableData(const_cast<OrtValue*>(value), &data), where));
+  tensor.data = {static_cast<const std::byte*>(data), static_cast<std::size_t>(*size)};
+  return tensor;
+}
+
 }  // namespace mk::ort

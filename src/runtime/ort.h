@@ -5,9 +5,11 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "graph/data_type.h"
+#include "runtime/host_tensor.h"
 
 namespace mk::ort {
 
@@ -33,5 +35,8 @@ std::string plain_message(std::string message);
 
 DataType from_ort(ONNXTensorElementDataType type);
 ONNXTensorElementDataType to_ort(DataType type);
+
+// A tensor where the runtime has it; without data where it is one of strings. unsupported where it is no tensor.
+Result<TensorView> view_value(const OrtApi& api, std::string_view name, const OrtValue* value);
 
 }  // namespace mk::ort

@@ -8,6 +8,7 @@
 #include "runtime/external_initializers.h"
 #include "runtime/interrupt_watch.h"
 #include "runtime/ort.h"
+#include "runtime/value_watch.h"
 
 namespace mk {
 
@@ -207,35 +208,8 @@ Status copy_strings(const OrtApi& api, const OrtValue* value, HostTensor& tensor
   return {};
 }
 
-// Without data where it is one of strings.
-Result<TensorView> view_value(const OrtApi& api, std::string_view name, OrtValue* value) {
-  TensorView tensor;
-  tensor.name = name;
-  const std::string where(name);
-  int is_tensor = 0;
-  if (value) MK_CHECK(check(api, api.IsTensor(value, &is_tensor), where));
-  if (!is_tensor) return fail(ErrorCode::unsupported, "output '" + where + "' is no tensor");
-  OrtTensorTypeAndShapeInfo* raw = nullptr;
-  MK_CHECK(check(api, api.GetTensorTypeAndShape(value, &raw), where));
-  const auto info = own(raw, api.ReleaseTensorTypeAndShapeInfo);
-  ONNXTensorElementDataType element = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
-  std::size_t rank = 0;
-  MK_CHECK(check(api, api.GetTensorElementType(raw, &element), where));
-  MK_CHECK(check(api, api.GetDimensionsCount(raw, &rank), where));
-  tensor.dims.resize(rank);
-  MK_CHECK(check(api, api.GetDimensions(raw, tensor.dims.data(), rank), where));
-  tensor.type = ort::from_ort(element);
-  if (tensor.type == DataType::string) return tensor;
-  const auto size = byte_size(tensor.type, tensor.element_count());
-  if (!size) return fail(ErrorCode::inference, "output '" + where + "' is too large");
-  void* data = nullptr;
-  MK_CHECK(check(api, api.GetTensorMutableData(value, &data), where));
-  tensor.data = {static_cast<const std::byte*>(data), static_cast<std::size_t>(*size)};
-  return tensor;
-}
-
 Result<HostTensor> copy_value(const OrtApi& api, std::string_view name, OrtValue* value) {
-  MK_TRY(TensorView view, view_value(api, name, value));
+  MK_TRY(TensorView view, ort::view_value(api, name, value));
   HostTensor tensor{std::string(name), view.type, std::move(view.dims), {view.data.begin(), view.data.end()}, {}};
   if (tensor.type == DataType::string) MK_CHECK(copy_strings(api, value, tensor));
   return tensor;
@@ -297,7 +271,13 @@ Result<Session> Session::open_bytes(std::shared_ptr<Runtime> runtime, std::strin
   state->where = "model in memory";
   const OrtApi& api = state->api();
   MK_TRY(const auto made, make_options(*state->runtime, options));
-  MK_TRY(const auto values, ort::hand_over(api, *made, initializers, state->kept));
+  // The runtime's optimizations change initializers in place, so only without them can it use ours where they are.
+  const bool shared = options.optimization == GraphOptimization::none && !options.device;
+  MK_TRY(const auto values, ort::hand_over(api, *made, initializers, shared, state->kept));
+  if (options.watch) {
+    MK_CHECK(options.watch->add_to(*made));
+    state->kept.push_back(options.watch);
+  }
   OrtSession* raw = nullptr;
   OrtStatus* created = api.CreateSessionFromArray(state->runtime->env(), bytes.data(), bytes.size(), made.get(), &raw);
   MK_CHECK(state->open(api, created, raw));
@@ -371,7 +351,7 @@ void BoundRun::release_outputs() {
 }
 
 Result<TensorView> BoundRun::output(std::size_t index) const {
-  return view_value(state_->session->api(), state_->output_names[index], state_->outputs[index]);
+  return ort::view_value(state_->session->api(), state_->output_names[index], state_->outputs[index]);
 }
 
 Result<std::vector<HostTensor>> BoundRun::outputs() const {

@@ -26,6 +26,10 @@ struct OrtEpDevice;
 
 namespace mk {
 
+namespace ort {
+class ValueWatch;
+}
+
 enum class GraphOptimization { none, basic, extended, all };
 
 struct SessionOptions {
@@ -35,6 +39,7 @@ struct SessionOptions {
   std::vector<std::pair<std::string, std::string>> config;  // entries such as "session.disable_cpu_ep_fallback"
   const OrtEpDevice* device = nullptr;                      // of a plugin EP (ep_devices.h); null runs on the CPU EP
   std::vector<std::pair<std::string, std::string>> ep_options;
+  std::shared_ptr<ort::ValueWatch> watch;  // where the model has its nodes (value_watch.h)
 };
 
 // An input or output as the model declares it. A tensor without a declared shape has none (runtimes before 1.24 say
