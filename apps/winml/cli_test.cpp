@@ -148,6 +148,30 @@ std::string completed(const std::string& words) {
   return outcome->out;
 }
 
+TEST(Catalog, ShowsFiltersAndWrites) {
+  const ProcessOutcome resnets = winml({"catalog", "--ep", "openvino", "--model-type", "ResNet"});
+  EXPECT_EQ(resnets.exit_code, 0);
+  EXPECT_NE(resnets.out.find("WinML CLI Catalog | 2 validated models\n"), std::string::npos) << resnets.out;
+  EXPECT_NE(resnets.out.find("microsoft/resnet-50  image-classification    25MB  resnet      CPU / GPU / NPU\n"),
+            std::string::npos)
+      << resnets.out;
+  EXPECT_EQ(winml({"catalog", "-t", "nonsense"}).out, "No models match the given filters.\n");
+  EXPECT_EQ(winml({"catalog", "-t", "nonsense", "-f", "json"}).out, "[]\n");
+  EXPECT_EQ(winml({"catalog", "--ep", "nonsense"}).exit_code, 2);
+
+  TemporaryFolder folder;
+  const Path file = folder.path() / "sub" / "list.json";
+  EXPECT_EQ(winml({"catalog", "-t", "mask-generation", "-o", to_utf8(file)}).exit_code, 0);
+  ASSERT_OK_AND(const std::string text, read_text(file));
+  const Json list = parsed(text);
+  ASSERT_EQ(list.size(), 1u);
+  EXPECT_EQ(list[0]["onnx_path"], "onnx/prompt_encoder_mask_decoder_int8.onnx");
+  EXPECT_EQ(list[0]["size_mb"], 9.6);
+  EXPECT_EQ(list[0]["supported_eps"], (Json{{"cpu", {"CPU"}}}));
+  EXPECT_EQ(winml({"catalog", "-o", to_utf8(file)}).exit_code, 1);
+  EXPECT_EQ(winml({"catalog", "-o", to_utf8(file), "--overwrite"}).exit_code, 0);
+}
+
 TEST(Completion, Bash) {
   EXPECT_EQ(completed("winml sy"), "sys\n");
   EXPECT_EQ(completed("winml sys --list"), "--list-device --list-ep\n");

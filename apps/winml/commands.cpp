@@ -11,6 +11,7 @@ namespace mk::cli {
 
 // One line per command, each defined in the file of its name.
 Command build_command();
+Command catalog_command();
 Command compare_command();
 Command completion_command();
 Command config_command();
@@ -37,6 +38,7 @@ constexpr std::array commands{
     &eval_command,
     &compare_command,
     &inspect_command,
+    &catalog_command,
     &sys_command,
     &completion_command,
     &docs_command,
@@ -50,7 +52,6 @@ struct Absent {
 };
 constexpr std::array absent{
     Absent{"analyze", ""},
-    Absent{"catalog", ""},
     Absent{"compile", ""},
     Absent{"run", "Use `winml eval` to run a model on a data set"},
     Absent{"serve", "Use `winml eval` to run a model on a data set"},
