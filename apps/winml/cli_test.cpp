@@ -159,7 +159,7 @@ TEST(Catalog, ShowsFiltersAndWrites) {
   EXPECT_EQ(winml({"catalog", "-t", "nonsense", "-f", "json"}).out, "[]\n");
   EXPECT_EQ(winml({"catalog", "--ep", "nonsense"}).exit_code, 2);
 
-  TemporaryFolder folder;
+  testing::TemporaryFolder folder;
   const Path file = folder.path() / "sub" / "list.json";
   EXPECT_EQ(winml({"catalog", "-t", "mask-generation", "-o", to_utf8(file)}).exit_code, 0);
   ASSERT_OK_AND(const std::string text, read_text(file));
