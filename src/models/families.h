@@ -7,11 +7,17 @@
 #define MK_FAMILIES(row) \
   row(bert) \
   row(camembert) \
+  row(clip) \
+  row(clip_text_model) \
+  row(clip_vision_model) \
   row(convnext) \
   row(deit) \
   row(distilbert) \
   row(resnet) \
   row(roberta) \
+  row(siglip) \
+  row(siglip_text_model) \
+  row(siglip_vision_model) \
   row(vit) \
   row(xlm_roberta)
 // clang-format on

@@ -13,6 +13,19 @@ Value additive_mask(const Scope& s, Value attention_mask) {
   return mul(s, masked, s.builder().mask_value());
 }
 
+Value causal_mask(const Scope& s, Value like) {
+  if (!like) return {};
+  Builder& b = s.builder();
+  const Dim length = like.dim(1);
+  const Value end = length.is_known() ? b.scalar(DataType::int64, static_cast<double>(length.value))
+                                      : Op(s, "Squeeze", {size(s, like, 1)}).out(DataType::int64, {});
+  const Value positions =
+      Op(s, "Range", {b.scalar(DataType::int64, 0), end, b.scalar(DataType::int64, 1)}).out(DataType::int64, {length});
+  const Value later = greater(s, unsqueeze(s, positions, 0), unsqueeze(s, positions, 1));
+  const Value mask = mul(s, cast(s, later, b.float_type()), b.mask_value());
+  return unsqueeze(s, unsqueeze(s, mask, 0), 0);
+}
+
 Value split_heads(const Scope& s, Value x, std::int64_t heads) {
   return transpose(s, reshape(s, x, {keep, keep, heads, x.dim(-1).value / heads}), {0, 2, 1, 3});
 }

@@ -12,6 +12,10 @@ namespace mk::nn {
 // The empty value where there is no mask.
 Value additive_mask(const Scope& s, Value attention_mask);
 
+// [1, 1, length, length] for axis 1 of `like` [batch, length, ...]: 0 up to the diagonal, the builder's mask value
+// after it.
+Value causal_mask(const Scope& s, Value like);
+
 // [batch, length, heads * size] -> [batch, heads, length, size], and for keys already transposed
 // [batch, heads, size, length].
 Value split_heads(const Scope& s, Value x, std::int64_t heads);

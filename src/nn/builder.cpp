@@ -144,6 +144,16 @@ Value Builder::transposed(const Parameter& parameter) {
   return constant(parameter.name + ".T", parameter.type, {parameter.dims[1], parameter.dims[0]}, std::move(data));
 }
 
+Value Builder::transposed_rows(const Parameter& parameter, std::int64_t first, std::int64_t count) {
+  const auto columns = static_cast<std::uint64_t>(parameter.dims[1]);
+  const auto width = static_cast<std::uint64_t>(bits_of(parameter.type)) / 8, row = columns * width;
+  const auto begin = static_cast<std::uint64_t>(first), rows = static_cast<std::uint64_t>(count);
+  Bytes data = parameter.data ? mk::transposed(sliced(parameter.data, begin * row, rows * row), 1, rows, columns, width)
+                              : nullptr;
+  return constant(fmt::format("{}[{}:{}].T", parameter.name, first, first + count), parameter.type,
+                  {parameter.dims[1], count}, std::move(data));
+}
+
 Value Builder::rows(const Parameter& parameter, std::int64_t first, std::int64_t count) {
   if (first == 0 && count == parameter.dims[0]) return initializer(parameter);
   std::vector<std::int64_t> dims = parameter.dims;

@@ -124,6 +124,8 @@ class Builder {
   // Initializers, each content and each parameter once.
   Value initializer(const Parameter& parameter);
   Value transposed(const Parameter& parameter);  // of a matrix; its data is transposed when it is written
+  // Some rows of a matrix, transposed.
+  Value transposed_rows(const Parameter& parameter, std::int64_t first, std::int64_t count);
   Value rows(const Parameter& parameter, std::int64_t first, std::int64_t count);  // along the first axis
   Value scalar(DataType type, double value);
   Value integers(std::vector<std::int64_t> values);  // int64, one dimension

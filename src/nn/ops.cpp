@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
 
 namespace mk::nn {
 namespace {
@@ -117,7 +118,7 @@ Value matmul(const Scope& s, Value a, Value b) {
 
 Value softmax(const Scope& s, Value x, int axis) { return Op(s, "Softmax", {x}).with("axis", axis).like(x); }
 
-Value reduce_mean(const Scope& s, Value x, std::vector<std::int64_t> axes, bool keep_axes) {
+Value reduce(const Scope& s, const char* type, Value x, std::vector<std::int64_t> axes, bool keep_axes) {
   if (!x) return {};
   Shape shape;
   for (int axis = 0; axis < x.rank(); ++axis) {
@@ -126,14 +127,40 @@ Value reduce_mean(const Scope& s, Value x, std::vector<std::int64_t> axes, bool 
     if (!reduced) shape.push_back(x.dim(axis));
     if (reduced && keep_axes) shape.push_back(Dim::known(1));
   }
-  if (s.builder().opset() >= 18)
-    return Op(s, "ReduceMean", {x, s.builder().integers(std::move(axes))})
+  const int axes_are_an_input_since = std::string_view(type) == "ReduceSum" ? 13 : 18;
+  if (s.builder().opset() >= axes_are_an_input_since)
+    return Op(s, type, {x, s.builder().integers(std::move(axes))})
         .with("keepdims", keep_axes ? 1 : 0)
         .out(x.type(), std::move(shape));
-  return Op(s, "ReduceMean", {x})
+  return Op(s, type, {x})
       .with("axes", std::move(axes))
       .with("keepdims", keep_axes ? 1 : 0)
       .out(x.type(), std::move(shape));
+}
+
+Value reduce_mean(const Scope& s, Value x, std::vector<std::int64_t> axes, bool keep_axes) {
+  return reduce(s, "ReduceMean", x, std::move(axes), keep_axes);
+}
+
+Value first_largest(const Scope& s, Value x, int axis, bool keep_axis) {
+  if (!x) return {};
+  Shape shape = x.shape();
+  const auto at = shape.begin() + positive(axis, x);
+  if (keep_axis)
+    *at = Dim::known(1);
+  else
+    shape.erase(at);
+  return Op(s, "ArgMax", {x})
+      .with("axis", axis)
+      .with("keepdims", keep_axis ? 1 : 0)
+      .out(DataType::int64, std::move(shape));
+}
+
+Value pick(const Scope& s, Value x, Value index) {
+  if (!x || !index) return {};
+  Shape shape = x.shape();
+  shape.erase(shape.begin() + 1);
+  return Op(s, "GatherND", {x, index}).with("batch_dims", 1).out(x.type(), std::move(shape));
 }
 
 Value cumsum(const Scope& s, Value x, int axis) {

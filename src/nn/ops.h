@@ -34,7 +34,11 @@ Value cast(const Scope& s, Value x, DataType type);  // x itself where it has th
 
 Value matmul(const Scope& s, Value a, Value b);
 Value softmax(const Scope& s, Value x, int axis = -1);
+// "ReduceSum", "ReduceL2", "ReduceMax" ...
+Value reduce(const Scope& s, const char* type, Value x, std::vector<std::int64_t> axes, bool keep_axes);
 Value reduce_mean(const Scope& s, Value x, std::vector<std::int64_t> axes, bool keep_axes);
+// Where the largest value is, the first of equal ones; int64.
+Value first_largest(const Scope& s, Value x, int axis, bool keep_axis);
 Value cumsum(const Scope& s, Value x, int axis);
 
 Value transpose(const Scope& s, Value x, std::vector<std::int64_t> permutation);
@@ -52,6 +56,8 @@ Value slice(const Scope& s, Value x, int axis, Value begin, Value end);  // int6
 Value take(const Scope& s, Value x, int axis, std::int64_t index);
 // Rows of a table; the shape of the indices, then that of a row.
 Value gather(const Scope& s, Value table, Value indices);
+// x[i, index[i]] of x [batch, length, ...] and index [batch, 1].
+Value pick(const Scope& s, Value x, Value index);
 
 // The size of an axis as int64 of one element: a constant where it is known, else a Shape node.
 Value size(const Scope& s, Value x, int axis);

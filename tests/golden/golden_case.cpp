@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <string_view>
 
 #include "base/file.h"
 #include "base/json.h"
@@ -23,6 +25,11 @@ Result<std::vector<HostTensor>> read_tensors(const Path& file) {
   }
   return tensors;
 }
+
+// PyTorch's outputs that a task's contract may leave out.
+constexpr std::array<std::string_view, 7> may_be_left_out{
+    "pooler_output", "extract_features", "last_hidden_state", "encoder_last_hidden_state",
+    "text_embeds",   "image_embeds",     "objectness_logits"};
 
 bool is_convolutional(const Case& c) { return c.name.starts_with("resnet") || c.name.starts_with("convnext"); }
 
@@ -82,8 +89,15 @@ Result<Case> read_case(const Path& folder) {
     MK_TRY(input, converted(input, DataType::int32));
   }
   MK_TRY(std::vector<HostTensor> outputs, read_tensors(folder / "outputs.safetensors"));
-  for (HostTensor& output : outputs)
-    if (output.name != "pooler_output") c.outputs.push_back(std::move(output));
+  MK_TRY(const ModelConfig config, ModelConfig::read(folder));
+  MK_TRY(const HeadChoice choice, choose_head(config, c.task));
+  MK_TRY(const std::vector<std::string> given, output_names(config, choice));
+  for (HostTensor& output : outputs) {
+    const bool left_out =
+        std::find(may_be_left_out.begin(), may_be_left_out.end(), output.name) != may_be_left_out.end() &&
+        std::find(given.begin(), given.end(), output.name) == given.end();
+    if (!left_out) c.outputs.push_back(std::move(output));
+  }
   MK_TRY(const Json modules, read_json(folder / "modules.json"));
   std::vector<TreeRow> rows;
   for (const Json& row : modules) rows.push_back({row.at(0), row.at(1), row.at(2)});

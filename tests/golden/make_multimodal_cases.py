@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""Golden cases of models of images, texts and sounds, with options that few checkpoints have: tests/data/option_cases.
+
+    make_multimodal_cases.py OUT [NAME]
+
+As make_option_cases.py, for classes with nested configurations and inputs of their own kinds.
+"""
+import json
+import pathlib
+import sys
+
+import torch
+import transformers as tf
+from make_option_cases import describe, redraw
+from safetensors.torch import save_file
+
+TOWER = dict(hidden_size=16, intermediate_size=19, num_hidden_layers=2, num_attention_heads=4)
+CLIP_TEXT = dict(**TOWER, vocab_size=40, max_position_embeddings=12, projection_dim=10)
+CLIP_VISION = dict(**TOWER, image_size=14, patch_size=4, projection_dim=10)
+
+
+def random(*shape):
+    return torch.rand(shape, generator=torch.Generator().manual_seed(11)) * 2 - 1
+
+
+def ids(batch, length, vocabulary, last=None, mask=True, padding=0):
+    """Random ids; the rows end at different places, in `last`."""
+    made = torch.randint(5, vocabulary - 1, (batch, length), generator=torch.Generator().manual_seed(7))
+    ones = torch.ones_like(made)
+    for row in range(batch):
+        end = length - 1 - 2 * row
+        if last is not None:
+            made[row, end] = last
+        made[row, end + 1:] = padding
+        ones[row, end + 1:] = 0
+    return {"input_ids": made, **({"attention_mask": ones} if mask else {})}
+
+
+def clip_model(text, vision, **top):
+    return tf.CLIPConfig(text_config={**CLIP_TEXT, **text}, vision_config={**CLIP_VISION, **vision}, **top)
+
+
+def siglip_model(text, vision, **top):
+    return tf.SiglipConfig(text_config={**TOWER, "vocab_size": 40, "max_position_embeddings": 12, **text}, vision_config={**TOWER, "image_size": 14, "patch_size": 4, **vision}, **top)
+
+
+# name -> class, configuration, inputs
+CASES = {
+    "clip.zero-shot-image-classification.old-end": lambda: (tf.CLIPModel, clip_model(dict(hidden_size=12, eos_token_id=2, hidden_act="gelu", num_attention_heads=3), dict(num_channels=1, layer_norm_eps=1e-2), projection_dim=6), {**ids(3, 9, 40, 39), "pixel_values": random(3, 1, 14, 14)}),
+    "clip_text_model.feature-extraction.end-7": lambda: (tf.CLIPTextModelWithProjection, tf.CLIPTextConfig(**{**CLIP_TEXT, "eos_token_id": 7, "num_hidden_layers": 1, "hidden_act": "gelu_new"}), ids(2, 12, 40, 7)),
+    "clip_text_model.feature-extraction.states": lambda: (tf.CLIPTextModel, tf.CLIPTextConfig(**{**CLIP_TEXT, "eos_token_id": 39}), ids(2, 5, 40, 39, mask=False)),
+    "clip_vision_model.image-feature-extraction.states": lambda: (tf.CLIPVisionModel, tf.CLIPVisionConfig(**{**CLIP_VISION, "hidden_act": "silu"}), {"pixel_values": random(2, 3, 14, 14)}),
+    "clip.image-classification.mean": lambda: (tf.CLIPForImageClassification, clip_model({}, {}, num_labels=3), {"pixel_values": random(2, 3, 14, 14)}),
+    "siglip.zero-shot-image-classification.projected": lambda: (tf.SiglipModel, siglip_model(dict(hidden_size=12, num_attention_heads=3, projection_size=16, hidden_act="gelu"), dict(num_channels=1, layer_norm_eps=1e-2)), {**ids(3, 9, 40, mask=False), "pixel_values": random(3, 1, 14, 14)}),
+    "siglip_text_model.feature-extraction.mask": lambda: (tf.SiglipTextModel, tf.SiglipTextConfig(**TOWER, vocab_size=40, max_position_embeddings=12, projection_size=7), ids(2, 9, 40)),
+    "siglip_vision_model.image-feature-extraction.one-layer": lambda: (tf.SiglipVisionModel, tf.SiglipVisionConfig(**{**TOWER, "num_hidden_layers": 1}, image_size=14, patch_size=4), {"pixel_values": random(2, 3, 14, 14)}),
+    "siglip.image-classification.no-head": lambda: (tf.SiglipForImageClassification, siglip_model({}, dict(vision_use_head=False), num_labels=3), {"pixel_values": random(2, 3, 14, 14)}),
+}
+
+
+def make_case(folder, model_class, config, inputs, outputs=None):
+    made = model_class._from_config(config, attn_implementation="eager")
+    redraw(made, torch.Generator().manual_seed(sum(map(ord, folder.name))))
+    made.tie_weights()
+    made.save_pretrained(folder)
+    model = model_class.from_pretrained(folder, attn_implementation="eager").eval()
+    with torch.no_grad():
+        result = model(**inputs)
+    results = {k: v.contiguous() for k, v in result.items() if isinstance(v, torch.Tensor) and k != "loss" and (outputs is None or k in outputs)}
+    save_file(inputs, folder / "inputs.safetensors")
+    save_file(results, folder / "outputs.safetensors")
+    rows = [[path, type(m).__name__, type(m).__module__.startswith("torch.nn")] for path, m in model.named_modules()]
+    (folder / "modules.json").write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n")
+    case = {"name": folder.name, "model_type": model.config.model_type, "task": folder.name.split(".")[1],
+            "architecture": model_class.__name__, "inputs": describe(inputs), "outputs": describe(results),
+            "atol": 2e-4, "rtol": 2e-4, "made_with": {"torch": torch.__version__, "transformers": tf.__version__}}
+    (folder / "case.json").write_text(json.dumps(case, indent=1) + "\n")
+
+
+def main():
+    out, only = pathlib.Path(sys.argv[1]), (sys.argv[2] if len(sys.argv) > 2 else "")
+    for name, make in CASES.items():
+        if only in name:
+            make_case(out / "option_cases" / name, *make())
+            print("made", name, flush=True)
+
+
+if __name__ == "__main__":
+    main()
