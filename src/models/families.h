@@ -13,12 +13,15 @@
   row(convnext) \
   row(deit) \
   row(distilbert) \
+  row(hubert) \
   row(resnet) \
   row(roberta) \
   row(siglip) \
   row(siglip_text_model) \
   row(siglip_vision_model) \
   row(vit) \
+  row(wav2vec2) \
+  row(wav2vec2_emotion_regression) \
   row(xlm_roberta)
 // clang-format on
 

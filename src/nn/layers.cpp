@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "nn/ops.h"
 
 namespace mk::nn {
@@ -80,6 +83,15 @@ Value layer_norm(const Scope& s, Value x, double epsilon) {
   return add(s, mul(s, normal, scale), bias);
 }
 
+Value channel_norm(const Scope& s, Value x, double epsilon) {
+  if (!x) return {};
+  s.is_a("GroupNorm");
+  const std::int64_t channels = x.dim(1).value;
+  return Op(s, "InstanceNormalization", {x, s.weight("weight", {channels}), s.weight("bias", {channels})})
+      .with("epsilon", static_cast<float>(epsilon))
+      .like(x);
+}
+
 Value batch_norm(const Scope& s, Value x, double epsilon) {
   if (!x) return {};
   s.is_a("BatchNorm2d");
@@ -111,6 +123,48 @@ Value conv2d(const Scope& s, Value x, const Convolution& c) {
   return conv.out(x.type(),
                   {x.dim(0), Dim::known(c.channels), window_count(s, x.dim(2), c.kernel[0], c.stride[0], c.padding[0]),
                    window_count(s, x.dim(3), c.kernel[1], c.stride[1], c.padding[1])});
+}
+
+Value conv1d(const Scope& s, Value x, const Convolution1d& c) {
+  if (!x) return {};
+  const std::int64_t groups = std::max<std::int64_t>(c.groups, 1);
+  return conv1d(s, x, s.weight("weight", {c.channels, x.dim(1).value / groups, c.kernel}), c);
+}
+
+Value conv1d(const Scope& s, Value x, Value weight, const Convolution1d& c) {
+  if (!x) return {};
+  s.is_a("Conv1d");
+  Builder& b = s.builder();
+  if (c.groups < 1 || x.dim(1).value % c.groups != 0 || c.channels % c.groups != 0) {
+    b.fail({ErrorCode::malformed,
+            fmt::format("{} input and {} output channels do not divide into {} groups", x.dim(1).value, c.channels,
+                        c.groups),
+            s.module().path, ""});
+    return {};
+  }
+  Dim length = x.dim(2);
+  if (length.is_known()) {
+    const std::int64_t room = length.value + c.padding[0] + c.padding[1] - c.dilation * (c.kernel - 1) - 1;
+    if (room < 0) {
+      b.fail({ErrorCode::usage,
+              fmt::format("the input is too short: a window of {} does not fit into {}",
+                          c.dilation * (c.kernel - 1) + 1, length.value),
+              s.module().path, "Ask for a longer one with --shape-config or --input-specs"});
+      return {};
+    }
+    length = Dim::known(room / c.stride + 1);
+  } else {
+    length = Dim{};
+  }
+  std::vector<Value> inputs{x, weight};
+  if (c.bias) inputs.push_back(s.weight("bias", {c.channels}));
+  return Op(s, "Conv", inputs)
+      .with("kernel_shape", std::vector<std::int64_t>{c.kernel})
+      .with("strides", std::vector<std::int64_t>{c.stride})
+      .with("dilations", std::vector<std::int64_t>{c.dilation})
+      .with("pads", std::vector<std::int64_t>(c.padding.begin(), c.padding.end()))
+      .with("group", c.groups)
+      .out(x.type(), {x.dim(0), Dim::known(c.channels), length});
 }
 
 Value max_pool2d(const Scope& s, Value x, std::int64_t kernel, std::int64_t stride, std::int64_t padding) {

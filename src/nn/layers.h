@@ -21,6 +21,8 @@ Value first_rows(const Scope& s, Value like, std::int64_t rows, std::int64_t wid
 
 // nn.LayerNorm over the last axis.
 Value layer_norm(const Scope& s, Value x, double epsilon);
+// nn.GroupNorm with a group per channel, on [batch, channels, length ...].
+Value channel_norm(const Scope& s, Value x, double epsilon = 1e-5);
 // nn.BatchNorm2d in evaluation mode.
 Value batch_norm(const Scope& s, Value x, double epsilon = 1e-5);
 
@@ -34,6 +36,18 @@ struct Convolution {
 };
 // nn.Conv2d on [batch, channels, height, width]. usage where the image is smaller than the kernel.
 Value conv2d(const Scope& s, Value x, const Convolution& convolution);
+
+struct Convolution1d {
+  std::int64_t channels = 0;  // of the result
+  std::int64_t kernel = 1, stride = 1, dilation = 1, groups = 1;
+  std::array<std::int64_t, 2> padding{};  // before and after
+  bool bias = true;
+};
+// nn.Conv1d on [batch, channels, length]. usage where the length is below the kernel's.
+Value conv1d(const Scope& s, Value x, const Convolution1d& convolution);
+// The same with a weight of its own making, [channels, channels of x / groups, kernel].
+Value conv1d(const Scope& s, Value x, Value weight, const Convolution1d& convolution);
+
 Value max_pool2d(const Scope& s, Value x, std::int64_t kernel, std::int64_t stride, std::int64_t padding);
 // nn.AdaptiveAvgPool2d((1, 1)): [batch, channels, 1, 1].
 Value global_average_pool(const Scope& s, Value x);

@@ -44,6 +44,35 @@ def siglip_model(text, vision, **top):
     return tf.SiglipConfig(text_config={**TOWER, "vocab_size": 40, "max_position_embeddings": 12, **text}, vision_config={**TOWER, "image_size": 14, "patch_size": 4, **vision}, **top)
 
 
+class RegressionHead(torch.nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.dense = torch.nn.Linear(config.hidden_size, config.hidden_size)
+        self.out_proj = torch.nn.Linear(config.hidden_size, config.num_labels)
+
+    def forward(self, x):
+        return self.out_proj(torch.tanh(self.dense(x)))
+
+
+class Wav2Vec2ForSpeechClassification(tf.models.wav2vec2.modeling_wav2vec2.Wav2Vec2PreTrainedModel):
+    """What the card of audeering/wav2vec2-large-robust-12-ft-emotion-msp-dim describes."""
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.wav2vec2 = tf.Wav2Vec2Model(config)
+        self.classifier = RegressionHead(config)
+        self.init_weights()
+
+    def forward(self, input_values):
+        pooled = self.wav2vec2(input_values)[0].mean(dim=1)
+        return {"hidden_states": pooled, "logits": self.classifier(pooled)}
+
+
+def speech(cls, mt, seed=0, batch=2, samples=400, **options):
+    config = dict(**TOWER, vocab_size=11, conv_dim=[6, 8, 8], conv_stride=[5, 2, 2], conv_kernel=[10, 3, 2], num_conv_pos_embeddings=8, num_conv_pos_embedding_groups=4, num_labels=3, classifier_proj_size=7)
+    return cls, getattr(tf, mt + "Config")(**{**config, **options}), {"input_values": random(batch, samples)}
+
+
 # name -> class, configuration, inputs
 CASES = {
     "clip.zero-shot-image-classification.old-end": lambda: (tf.CLIPModel, clip_model(dict(hidden_size=12, eos_token_id=2, hidden_act="gelu", num_attention_heads=3), dict(num_channels=1, layer_norm_eps=1e-2), projection_dim=6), {**ids(3, 9, 40, 39), "pixel_values": random(3, 1, 14, 14)}),
@@ -55,6 +84,14 @@ CASES = {
     "siglip_text_model.feature-extraction.mask": lambda: (tf.SiglipTextModel, tf.SiglipTextConfig(**TOWER, vocab_size=40, max_position_embeddings=12, projection_size=7), ids(2, 9, 40)),
     "siglip_vision_model.image-feature-extraction.one-layer": lambda: (tf.SiglipVisionModel, tf.SiglipVisionConfig(**{**TOWER, "num_hidden_layers": 1}, image_size=14, patch_size=4), {"pixel_values": random(2, 3, 14, 14)}),
     "siglip.image-classification.no-head": lambda: (tf.SiglipForImageClassification, siglip_model({}, dict(vision_use_head=False), num_labels=3), {"pixel_values": random(2, 3, 14, 14)}),
+    "wav2vec2.feature-extraction.layer-norm": lambda: speech(tf.Wav2Vec2Model, "Wav2Vec2", feat_extract_norm="layer", conv_bias=True, feat_extract_activation="relu", num_conv_pos_embeddings=7, hidden_act="gelu_new"),
+    "wav2vec2.automatic-speech-recognition.adapters": lambda: speech(tf.Wav2Vec2ForCTC, "Wav2Vec2", do_stable_layer_norm=True, adapter_attn_dim=5, add_adapter=True, output_hidden_size=12, num_adapter_layers=2, layer_norm_eps=1e-2),
+    "wav2vec2.audio-classification.layer-sum": lambda: speech(tf.Wav2Vec2ForSequenceClassification, "Wav2Vec2", use_weighted_layer_sum=True, mask_time_prob=0.0),
+    "wav2vec2.audio-classification.emotion": lambda: speech(Wav2Vec2ForSpeechClassification, "Wav2Vec2", do_stable_layer_norm=True),
+    "wav2vec2.audio-frame-classification.stable-layer-sum": lambda: speech(tf.Wav2Vec2ForAudioFrameClassification, "Wav2Vec2", use_weighted_layer_sum=True, do_stable_layer_norm=True),
+    "wav2vec2.audio-xvector.small": lambda: speech(tf.Wav2Vec2ForXVector, "Wav2Vec2", tdnn_dim=[6, 9], tdnn_kernel=[3, 2], tdnn_dilation=[2, 1], xvector_output_dim=5),
+    "hubert.automatic-speech-recognition.batch-norm": lambda: speech(tf.HubertForCTC, "Hubert", conv_pos_batch_norm=True, feat_proj_layer_norm=False),
+    "hubert.audio-classification.layer-sum": lambda: speech(tf.HubertForSequenceClassification, "Hubert", use_weighted_layer_sum=True, do_stable_layer_norm=True, adapter_attn_dim=5),
 }
 
 
