@@ -238,6 +238,28 @@ TEST(Inspect, ACheckpointHasTheKeysOfThePythonTool) {
             model["checkpoint"]["bytes"].get<std::int64_t>());
 }
 
+// The tree and the cost come from the builders: weights are not needed.
+TEST(Inspect, AConfigAloneHasATreeAndACost) {
+  const testing::TemporaryFolder folder;
+  folder.write("config.json", R"({"model_type": "resnet", "architectures": ["ResNetForImageClassification"],
+                                  "num_labels": 1000, "image_size": 224})");
+  const Json model = parsed(winml({"inspect", "-m", to_utf8(folder.path()), "-f", "json", "-H"}).out);
+  EXPECT_EQ(model["hierarchy"]["root_class"], "ResNetForImageClassification");
+  // ResNet-50 as its paper has it: 25.6 million parameters; 4.1 billion multiply-accumulates at 224 x 224 with the
+  // stride in the 3 x 3 convolutions.
+  EXPECT_NEAR(model["graph"]["parameters"].get<double>(), 25.6e6, 0.1e6);
+  const Json& shape = model["exporter"]["input_tensors"][0]["shape"];
+  const double scale = shape[2].get<double>() * shape[3].get<double>() / (224.0 * 224.0);
+  EXPECT_NEAR(model["graph"]["macs"].get<double>(), 4.1e9 * scale, 0.1e9 * scale);
+  EXPECT_EQ(model["graph"]["unknown_nodes"], 0);
+  const Json targets = model["targets"];
+  const auto npu = std::ranges::find_if(
+      targets, [](const Json& t) { return t["ep"] == "QNNExecutionProvider" && t["device"] == "npu"; });
+  ASSERT_NE(npu, targets.end());
+  EXPECT_EQ((*npu)["precision"], "w8a16");
+  EXPECT_EQ((*npu)["stages"], (Json{"export", "optimize", "quantize"}));
+}
+
 TEST(Inspect, ListsTasksAndTensors) {
   const std::string all = winml({"inspect", "--list-tasks"}).out;
   EXPECT_EQ(std::ranges::count(all, '\n'), 40);

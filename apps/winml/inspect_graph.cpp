@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "graph/onnx_reader.h"
 #include "graph/precision.h"
+#include "graph/shape_inference.h"
 
 namespace mk::cli {
 namespace {
@@ -60,11 +61,13 @@ std::string ports_text(const std::vector<ModelSummary::Port>& ports) {
 Result<GraphFacts> inspect_graph(const ResolvedModel& resolved, bool list_weights, Progress& progress) {
   GraphFacts facts;
   facts.file = resolved.onnx;
-  MK_TRY(const auto model, read_onnx(resolved.onnx, {.progress = &progress, .require_external_data = false}));
+  MK_TRY(auto model, read_onnx(resolved.onnx, {.progress = &progress, .require_external_data = false}));
   std::error_code ignored;
   facts.file_bytes = std::filesystem::file_size(resolved.onnx, ignored);
   facts.summary = summarize(*model);
   facts.precision = detected_precision(*model);
+  // The facts above are of the file as it is; what is inferred serves the cost alone.
+  if (infer_shapes(*model)) facts.cost = cost_of(*model->graph);
   facts.manifest = manifest_beside(resolved.onnx);
   if (list_weights) {
     for (const Value* value : model->graph->initializers()) {
@@ -119,6 +122,7 @@ Json to_json(const GraphFacts& facts) {
         {"bytes", s.weight_bytes},
         {"by_type", std::move(by_type)},
         {"external_files", std::move(files)}}},
+      {"cost", facts.cost ? to_json(*facts.cost) : Json(nullptr)},
       {"metadata", std::move(metadata)},
       {"build", facts.manifest ? *facts.manifest : Json(nullptr)},
   };
@@ -173,6 +177,8 @@ std::string to_text(const GraphFacts& facts, const Context& context) {
   for (const auto& file : s.external_files)
     text += fmt::format("  in {}: {} tensors, {}{}\n", file.location, file.tensors, bytes_text(file.bytes),
                         file.missing ? style.red(" (missing)") : "");
+
+  if (facts.cost) text += fmt::format("\n{}\n{}", style.bold("Cost of a run"), columns(cost_rows(*facts.cost)));
 
   if (!s.metadata.empty()) {
     text += fmt::format("\n{}\n", style.bold("Metadata"));

@@ -36,26 +36,19 @@ Json node_json(const ModuleNode& node) {
           {"depth", node.depth}, {"num_parameters", node.parameters}, {"children", std::move(children)}};
 }
 
-std::string count_text(std::int64_t count) {
-  if (count < 1000) return std::to_string(count);
-  if (count < 1'000'000) return fmt::format("{:.1f}K", static_cast<double>(count) / 1e3);
-  if (count < 1'000'000'000) return fmt::format("{:.1f}M", static_cast<double>(count) / 1e6);
-  return fmt::format("{:.1f}B", static_cast<double>(count) / 1e9);
-}
-
 std::string node_text(const ModuleNode& node, std::size_t indent) {
   std::string text =
       fmt::format("{}{}{} ({})\n", std::string(2 * indent, ' '), node.name.empty() ? "" : node.name + ": ",
-                  node.class_name, count_text(node.parameters));
+                  node.class_name, short_count(static_cast<double>(node.parameters)));
   for (const ModuleNode& child : node.children) text += node_text(child, indent + 1);
   return text;
 }
 
 }  // namespace
 
-Result<Hierarchy> module_hierarchy(const ModelConfig& config, const ExportPlan& plan, const Path& folder) {
-  MK_TRY(const Checkpoint checkpoint, Checkpoint::open(folder));
-  MK_TRY(const BuiltGraph built, build_graph(config, plan.head, checkpoint, plan.inputs, {}));
+namespace {
+
+Hierarchy tree_of(const BuiltGraph& built, const ExportPlan& plan) {
   const auto counts = parameters_by_path(built);
   Hierarchy hierarchy;
   hierarchy.root.class_name = plan.head.class_name;
@@ -89,6 +82,28 @@ Result<Hierarchy> module_hierarchy(const ModelConfig& config, const ExportPlan& 
                                .parameters = count == counts.end() ? 0 : count->second});
   }
   return hierarchy;
+}
+
+}  // namespace
+
+Result<GraphLook> look_at_graph(const ModelConfig& config, const ExportPlan& plan, const Path& folder, bool hierarchy) {
+  Checkpoint checkpoint;
+  bool has_weights = false;
+  if (!folder.empty()) {
+    auto opened = Checkpoint::open(folder);
+    has_weights = opened.has_value();
+    if (has_weights)
+      checkpoint = std::move(*opened);
+    else if (opened.error().code != ErrorCode::not_found)
+      return tl::make_unexpected(std::move(opened).error());
+  }
+  BuildOptions options;
+  options.assume_weights = !has_weights;
+  MK_TRY(const BuiltGraph built, build_graph(config, plan.head, checkpoint, plan.inputs, options));
+  const std::map<std::string, std::int64_t, std::less<>> sizes(plan.symbol_sizes.begin(), plan.symbol_sizes.end());
+  GraphLook look{built.parameter_count, cost_of(*built.model->graph, sizes), {}};
+  if (hierarchy) look.hierarchy = tree_of(built, plan);
+  return look;
 }
 
 Json to_json(const Hierarchy& hierarchy) {

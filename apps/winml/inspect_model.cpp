@@ -218,12 +218,13 @@ Result<ModelFacts> inspect_model(const InspectRequest& request, Progress& progre
     MK_TRY(facts.weights, find_weights(folder, request.list_tensors));
   }
   default_processors(facts);
-  if (request.hierarchy && facts.plan) {
-    if (facts.weights) {
-      MK_TRY(facts.hierarchy, module_hierarchy(config, *facts.plan, folder));
-    } else {
-      progress.warn("the module tree needs the weight files' headers, and there are none");
-    }
+  if (facts.plan) {
+    auto look = look_at_graph(config, *facts.plan, folder, request.hierarchy);
+    if (look)
+      facts.graph = std::move(*look);
+    else
+      progress.warn(look.error().to_string());
+    facts.targets = targets_of(facts.model_id, facts.task);
   }
   if (request.build_config && facts.plan) {
     GenerateRequest generate;

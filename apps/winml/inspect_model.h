@@ -13,6 +13,8 @@
 #include "base/result.h"
 #include "checkpoint/config.h"
 #include "export/export.h"
+#include "graph/cost.h"
+#include "runtime/ep_table.h"
 #include "winml/command.h"
 #include "winml/inspect_graph.h"
 #include "winml/model_source.h"
@@ -56,6 +58,23 @@ struct Hierarchy {
   std::size_t plain_modules = 0;  // torch.nn layers
 };
 
+// What building the graph tells; no weight is read.
+struct GraphLook {
+  std::int64_t parameters = 0;
+  GraphCost cost;
+  std::optional<Hierarchy> hierarchy;
+};
+
+// What `winml build` would make for one execution provider and device.
+struct TargetFacts {
+  std::string_view ep;
+  DeviceKind device = DeviceKind::cpu;
+  std::string precision;                 // "fp32", "w8a16"
+  std::vector<std::string_view> stages;  // "export", "optimize", "quantize"
+  bool standard_operators = false;       // only of ONNX's own domain
+  std::optional<bool> validated;         // by the catalogue; none where it does not have the model
+};
+
 struct CachedStage {
   std::string stage;
   std::optional<Path> path;
@@ -76,7 +95,8 @@ struct ModelFacts {
   std::optional<Path> cache_folder;
   std::vector<CachedStage> cache;
   std::optional<WeightFacts> weights;
-  std::optional<Hierarchy> hierarchy;
+  std::optional<GraphLook> graph;
+  std::vector<TargetFacts> targets;
   std::shared_ptr<const Json> build_config;
 };
 
@@ -86,7 +106,11 @@ Json to_json(const ModelFacts& facts);
 std::string to_text(const ModelFacts& facts, const Context& context);
 
 // The parts in files of their own.
-Result<Hierarchy> module_hierarchy(const ModelConfig& config, const ExportPlan& plan, const Path& folder);
+// `folder` may be empty or without weights.
+Result<GraphLook> look_at_graph(const ModelConfig& config, const ExportPlan& plan, const Path& folder, bool hierarchy);
+std::vector<TargetFacts> targets_of(std::string_view model_id, std::string_view task);
+Json to_json(const std::vector<TargetFacts>& targets);
+std::string to_text(const std::vector<TargetFacts>& targets);
 Json to_json(const Hierarchy& hierarchy);
 std::string to_text(const Hierarchy& hierarchy);
 

@@ -206,11 +206,17 @@ Json to_json(const ModelFacts& facts) {
       {"exporter", exporter_json(facts)},
       {"winml", winml_json(facts)},
       {"cache", cache_json(facts)},
-      {"hierarchy", facts.hierarchy ? to_json(*facts.hierarchy) : Json(nullptr)},
+      {"hierarchy", facts.graph && facts.graph->hierarchy ? to_json(*facts.graph->hierarchy) : Json(nullptr)},
       {"processor", processor_json(facts)},
       {"io_config", *facts.io_config},
       {"checkpoint", facts.weights ? weight_facts_json(*facts.weights) : Json(nullptr)},
+      {"graph", nullptr},
+      {"targets", to_json(facts.targets)},
   };
+  if (facts.graph) {
+    json["graph"] = to_json(facts.graph->cost);
+    json["graph"]["parameters"] = facts.graph->parameters;
+  }
   if (facts.build_config) json["build_config"] = *facts.build_config;
   return json;
 }

@@ -95,12 +95,21 @@ std::string to_text(const ModelFacts& facts, const Context& context) {
   text += processing_text(facts, style);
   text += io_text(facts, style);
   if (facts.weights) text += weight_facts_text(*facts.weights, style);
+  if (facts.graph) {
+    Rows costs{{"Parameters", short_count(static_cast<double>(facts.graph->parameters))}};
+    for (auto& row : cost_rows(facts.graph->cost)) costs.push_back(std::move(row));
+    text += fmt::format("\n{}\n{}", style.bold("Cost of a run"), columns(costs));
+  }
+  if (!facts.targets.empty())
+    text += fmt::format("\n{}\n{}", style.bold("What build would do"), to_text(facts.targets));
   if (facts.cache_folder) text += cache_text(facts, style);
-  if (facts.hierarchy)
-    text += fmt::format("\n{}\n{}",
-                        style.bold(fmt::format("Modules: {} of transformers, {} plain layers", facts.hierarchy->modules,
-                                               facts.hierarchy->plain_modules)),
-                        to_text(*facts.hierarchy));
+  if (facts.graph && facts.graph->hierarchy) {
+    const Hierarchy& tree = *facts.graph->hierarchy;
+    text += fmt::format(
+        "\n{}\n{}",
+        style.bold(fmt::format("Modules: {} of transformers, {} plain layers", tree.modules, tree.plain_modules)),
+        to_text(tree));
+  }
   if (facts.build_config) text += fmt::format("\n{}\n{}\n", style.bold("Build config"), dump_json(*facts.build_config));
   return text;
 }

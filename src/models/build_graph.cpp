@@ -114,6 +114,7 @@ Result<BuiltGraph> build_graph(const ModelConfig& config, const HeadChoice& choi
   built.model->set_opset("", options.opset);
   built.model->graph->name = choice.class_name;
   nn::Weights weights(checkpoint, float_type, found.family->prefix, found.head->is_base());
+  if (options.assume_weights) weights.assume_missing();
   nn::Builder builder(*built.model->graph, weights,
                       {options.opset, options.hierarchy_tags, float_type, options.mask_value});
   const nn::Scope root = builder.root(choice.class_name);

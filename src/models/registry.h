@@ -96,6 +96,7 @@ struct BuildOptions {
   std::optional<double> mask_value;  // what masked positions add to attention scores; the float type's finite minimum
                                      // when absent (a graph to be quantized wants one that does not stretch its range)
   Progress* progress = nullptr;
+  bool assume_weights = false;  // parameters that the checkpoint lacks have no data: a graph to look at, not to write
 };
 
 // One module of the tree that was walked, in order of first entry. Plain torch.nn modules have no tag of their own.

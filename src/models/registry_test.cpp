@@ -107,6 +107,21 @@ TEST(RegistryTest, ImageShapesAreThoseOfTheContract) {
             "pixel_values float32 [2, 1, 100, 224] [0, 1)");
 }
 
+// What transformers counts for bert-base-uncased, vit-base-patch16-224 and resnet-50.
+TEST(RegistryTest, AModelCanBeLookedAtWithoutWeights) {
+  const auto parameters = [](const char* config, std::string_view task) -> std::int64_t {
+    const ModelConfig model = config_of(config);
+    const auto head = choose_head(model, task);
+    if (!head) return -1;
+    const auto inputs = default_inputs(model, *head, {}, {});
+    if (!inputs) return -2;
+    const auto built = build_graph(model, *head, Checkpoint(), *inputs, {.assume_weights = true});
+    return built ? built->parameter_count : -3;
+  };
+  EXPECT_EQ(parameters(R"({"model_type": "bert"})", "fill-mask"), 109'514'298);
+  EXPECT_EQ(parameters(R"({"model_type": "vit", "num_labels": 1000})", "image-classification"), 86'567'656);
+}
+
 // A processor may resize to 256 and crop to the 224 that the positions are for.
 TEST(RegistryTest, AVisionTransformerTakesTheSizeOfItsPositions) {
   EXPECT_EQ(shapes_of(inputs_of(R"({"model_type": "deit"})", "image-classification", {}, {256, 256})),

@@ -101,9 +101,12 @@ const Parameter& Weights::get(std::string_view name, std::vector<std::int64_t> d
     return parameter;
   }
   if (!tensor) {
-    if (added) missing_.emplace_back(name);
     parameter.dims = std::move(dims);
     parameter.type = float_type_;
+    if (added && assumes_missing_)
+      parameter_count_ += static_cast<std::int64_t>(make_tensor({}, float_type_, parameter.dims, nullptr).element_count());
+    else if (added)
+      missing_.emplace_back(name);
     return parameter;
   }
   if (used_.insert(tensor).second) parameter_count_ += static_cast<std::int64_t>(tensor->element_count());

@@ -35,6 +35,10 @@ class Weights {
   // the base model itself. The checkpoint must outlive this.
   Weights(const Checkpoint& checkpoint, DataType float_type, std::string_view base_prefix, bool is_base);
 
+  // From now on parameters that the checkpoint does not have are taken as the model expects them, without data: to look
+  // at a model whose weights are elsewhere.
+  void assume_missing() { assumes_missing_ = true; }
+
   // The parameter of that name; one that is missing or of other dims is noted, and has no data.
   // The reference stays valid.
   const Parameter& get(std::string_view name, std::vector<std::int64_t> dims);
@@ -88,6 +92,7 @@ class Weights {
   std::vector<Misshapen> misshapen_;
   std::vector<Error> errors_;
   std::int64_t parameter_count_ = 0;
+  bool assumes_missing_ = false;
 };
 
 }  // namespace mk::nn
