@@ -122,7 +122,7 @@ Pooled clip_text_tower(const Scope& parent, const ClipTextConfig& c, const TextI
   return {states, pick(s, states, first_largest(s, ends, -1, true))};
 }
 
-Pooled clip_vision_tower(const Scope& parent, const ClipVisionConfig& c, const ImageInputs& in) {
+Value clip_vision_states(const Scope& parent, const ClipVisionConfig& c, const ImageInputs& in) {
   const Scope s = parent("vision_model", c.name("VisionTransformer"));
   expect_image(s, in.pixel_values, c.limits());
   const Scope e = s("embeddings", c.name("VisionEmbeddings"));
@@ -130,8 +130,12 @@ Pooled clip_vision_tower(const Scope& parent, const ClipVisionConfig& c, const I
   const Value token = reshape(e, e.weight("class_embedding", {c.hidden_size}), {1, 1, c.hidden_size});
   Value x = concat(e, {expand_batch(e, token, patches), patches}, 1);
   x = add(e, x, first_rows(e["position_embedding"], x, c.side() * c.side() + 1, c.hidden_size));
-  x = layer_norm(s["pre_layrnorm"], x, c.layer_norm_eps);
-  const Value states = tower_encoder(s, c, x, {});
+  return tower_encoder(s, c, layer_norm(s[c.pre_norm], x, c.layer_norm_eps), {});
+}
+
+Pooled clip_vision_tower(const Scope& parent, const ClipVisionConfig& c, const ImageInputs& in) {
+  const Value states = clip_vision_states(parent, c, in);
+  const Scope s = parent("vision_model", c.name("VisionTransformer"));
   return {states, layer_norm(s["post_layernorm"], take(s, states, 1, 0), c.layer_norm_eps)};
 }
 

@@ -35,6 +35,7 @@ struct ClipTextConfig : TowerConfig {
 
 struct ClipVisionConfig : TowerConfig {
   std::int64_t num_channels = 3, image_size = 224, patch_size = 32, projection_dim = 512, num_labels = 2;
+  std::string_view pre_norm = "pre_layrnorm";  // the name of the layer
 
   static ClipVisionConfig read(const Family& family, ConfigReader& fields);
   std::int64_t side() const { return image_size / patch_size; }  // in patches
@@ -57,6 +58,7 @@ struct Pooled {
 };
 // The child `text_model` or `vision_model` of s.
 Pooled clip_text_tower(const Scope& s, const ClipTextConfig& c, const TextInputs& in);
+Value clip_vision_states(const Scope& s, const ClipVisionConfig& c, const ImageInputs& in);
 Pooled clip_vision_tower(const Scope& s, const ClipVisionConfig& c, const ImageInputs& in);
 
 // x of length 1 along its last axis.

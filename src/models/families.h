@@ -6,6 +6,7 @@
 // clang-format off
 #define MK_FAMILIES(row) \
   row(bert) \
+  row(blip) \
   row(camembert) \
   row(clip) \
   row(clip_text_model) \
@@ -14,6 +15,8 @@
   row(deit) \
   row(distilbert) \
   row(hubert) \
+  row(owlv2) \
+  row(owlvit) \
   row(resnet) \
   row(roberta) \
   row(siglip) \

@@ -35,7 +35,8 @@ bool is_convolutional(const Case& c) { return c.name.starts_with("resnet") || c.
 
 Shape symbolic_shape(const Case& c, const HostTensor& input) {
   Shape shape = static_shape(input.dims);
-  shape[0] = Dim::symbolic("batch");
+  const bool of_any_number = c.name.starts_with("owl") && shape.size() == 2;  // texts for each image
+  shape[0] = Dim::symbolic(of_any_number ? "texts" : "batch");
   if (shape.size() == 2) shape[1] = Dim::symbolic("sequence");
   if (shape.size() == 3) shape[2] = Dim::symbolic("sequence");
   if (shape.size() == 4 && is_convolutional(c)) {
@@ -136,9 +137,11 @@ std::string difference(const HostTensor& got, const HostTensor& want, double ato
                        to_string(static_shape(want.dims)));
   if (got.type != want.type) return fmt::format("{} is {}", want.name, name_of(got.type));
   const auto a = got.values<float>(), b = want.values<float>();
+  constexpr float lowest_half = -65504;
   double worst = 0;
   bool off = false;
   for (std::size_t i = 0; i < a.size(); ++i) {
+    if (a[i] <= lowest_half && b[i] <= lowest_half) continue;  // the lowest of either type: masked
     const double apart = std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i]));
     worst = std::max(worst, std::isfinite(apart) ? apart : HUGE_VAL);
     off |= !(apart <= atol + rtol * std::abs(static_cast<double>(b[i])));

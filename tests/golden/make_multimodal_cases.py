@@ -73,7 +73,23 @@ def speech(cls, mt, seed=0, batch=2, samples=400, **options):
     return cls, getattr(tf, mt + "Config")(**{**config, **options}), {"input_values": random(batch, samples)}
 
 
-# name -> class, configuration, inputs
+def blip_model(text, vision):
+    return tf.BlipConfig(text_config={**TOWER, "vocab_size": 40, "max_position_embeddings": 12, **text}, vision_config={**TOWER, "image_size": 14, "patch_size": 4, **vision})
+
+
+def owl_model(stem, text, vision, projection=12):
+    return getattr(tf, stem + "Config")(text_config={**TOWER, "hidden_size": 12, "vocab_size": 40, "max_position_embeddings": 12, **text}, vision_config={**TOWER, "image_size": 14, "patch_size": 4, **vision}, projection_dim=projection)
+
+
+def owl_inputs(texts, images, channels=3):
+    made = ids(texts, 9, 40, 39)
+    made["input_ids"][1, 0] = 0
+    return {**made, "pixel_values": random(images, channels, 14, 14)}
+
+
+OWL = ("logits", "pred_boxes", "text_embeds", "image_embeds")
+
+# name -> class, configuration, inputs, and the outputs that count
 CASES = {
     "clip.zero-shot-image-classification.old-end": lambda: (tf.CLIPModel, clip_model(dict(hidden_size=12, eos_token_id=2, hidden_act="gelu", num_attention_heads=3), dict(num_channels=1, layer_norm_eps=1e-2), projection_dim=6), {**ids(3, 9, 40, 39), "pixel_values": random(3, 1, 14, 14)}),
     "clip_text_model.feature-extraction.end-7": lambda: (tf.CLIPTextModelWithProjection, tf.CLIPTextConfig(**{**CLIP_TEXT, "eos_token_id": 7, "num_hidden_layers": 1, "hidden_act": "gelu_new"}), ids(2, 12, 40, 7)),
@@ -92,6 +108,10 @@ CASES = {
     "wav2vec2.audio-xvector.small": lambda: speech(tf.Wav2Vec2ForXVector, "Wav2Vec2", tdnn_dim=[6, 9], tdnn_kernel=[3, 2], tdnn_dilation=[2, 1], xvector_output_dim=5),
     "hubert.automatic-speech-recognition.batch-norm": lambda: speech(tf.HubertForCTC, "Hubert", conv_pos_batch_norm=True, feat_proj_layer_norm=False),
     "hubert.audio-classification.layer-sum": lambda: speech(tf.HubertForSequenceClassification, "Hubert", use_weighted_layer_sum=True, do_stable_layer_norm=True, adapter_attn_dim=5),
+    "blip.image-text-to-text.untied": lambda: (tf.BlipForConditionalGeneration, blip_model(dict(hidden_size=12, num_attention_heads=3, tie_word_embeddings=False, hidden_act="relu", layer_norm_eps=1e-3), dict(hidden_act="quick_gelu")), {**ids(2, 7, 40), "pixel_values": random(2, 3, 14, 14)}, ("logits",)),
+    "owlvit.zero-shot-object-detection.padded-query": lambda: (tf.OwlViTForObjectDetection, owl_model("OwlViT", dict(hidden_act="gelu"), dict(layer_norm_eps=1e-2)), owl_inputs(4, 2), OWL),
+    "owlv2.zero-shot-object-detection.gray": lambda: (tf.Owlv2ForObjectDetection, owl_model("Owlv2", {}, dict(num_channels=1, num_hidden_layers=1)), owl_inputs(3, 1, 1), OWL),
+    "owlvit.feature-extraction.similar": lambda: (tf.OwlViTModel, owl_model("OwlViT", {}, {}, 7), owl_inputs(3, 3)),
 }
 
 
