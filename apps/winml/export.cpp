@@ -3,6 +3,9 @@
 #include "export/export.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <utility>
 
 #include "base/json.h"
 #include "build/check_run.h"
@@ -20,6 +23,7 @@ struct ExportOptions {
   Path output;
   bool overwrite = false;
   std::optional<std::string> task;
+  std::optional<std::string> submodel;
   std::optional<std::int64_t> batch_size;
   std::optional<bool> hierarchy;
   bool clean_onnx = false;
@@ -36,6 +40,7 @@ void describe(ExportOptions& o, OptionTable& options) {
   output_option(options, o.output, "The ONNX file to write");
   overwrite_option(options, o.overwrite);
   task_option(options, o.task);
+  options.value("--submodel", "NAME", o.submodel, "Of a model of several graphs only this one (encoder, decoder ...)");
   options.value("--batch-size", "N", o.batch_size, "Leading dimension of every input").preset("1").at_least(1);
   options.value("--dtype", "TYPE", o.dtype, "Type of the weights and activations")
       .choices({"fp32", "fp16"})
@@ -58,6 +63,7 @@ Result<ExportRequest> request_of(const ExportOptions& o, Context& context) {
   request.config = std::move(layers.config);
   request.shapes = std::move(layers.shapes);
   request.task = o.task ? o.task : layers.task;
+  request.submodel = o.submodel.value_or("");
   if (o.batch_size) request.config.batch_size = *o.batch_size;
   if (o.clean_onnx) {
     context.progress.warn("--clean-onnx is the old name of --no-hierarchy");
@@ -69,7 +75,6 @@ Result<ExportRequest> request_of(const ExportOptions& o, Context& context) {
 }
 
 Result<ExportReport> run(const ExportOptions& o, Context& context) {
-  MK_CHECK(guard_overwrite(o.output, o.overwrite));
   MK_TRY(const ExportRequest request, request_of(o, context));
   std::string problem;
   const auto manifest = find_manifest(o.output.parent_path(), "", problem);
@@ -85,26 +90,49 @@ Result<ExportReport> run(const ExportOptions& o, Context& context) {
   return export_model(request, destination, context.progress);
 }
 
-std::string text(const ExportReport& r, const Context& context) {
-  std::vector<std::vector<std::string>> rows{
-      {"Model", fmt::format("{} ({}, {})", r.model_id, r.plan.head.class_name, r.plan.head.task)}};
-  for (const InputSpec& input : r.plan.inputs) {
-    rows.push_back({rows.size() == 1 ? "Inputs" : "",
-                    fmt::format("{}  {}{}", input.name, name_of(input.type), to_string(input.shape))});
+using Rows = std::vector<std::vector<std::string>>;
+
+void add_graph(Rows& rows, const GraphReport& graph) {
+  const char* label = "Inputs";
+  for (const InputSpec& input : graph.plan.inputs) {
+    rows.push_back(
+        {std::exchange(label, ""), fmt::format("{}  {}{}", input.name, name_of(input.type), to_string(input.shape))});
   }
-  std::string outputs;
-  for (const std::string& name : r.plan.outputs) outputs += (outputs.empty() ? "" : ", ") + name;
-  rows.push_back({"Outputs", outputs});
-  rows.push_back({"Graph", fmt::format("opset {}, {} nodes, {} parameters", r.opset, r.nodes, r.parameters)});
-  if (!r.tied.empty()) rows.push_back({"Tied", fmt::format("{} stored once", fmt::join(r.tied, ", "))});
+  rows.push_back({"Outputs", fmt::format("{}", fmt::join(graph.plan.outputs, ", "))});
+  rows.push_back(
+      {"Graph", fmt::format("opset {}, {} nodes, {} parameters", graph.opset, graph.nodes, graph.parameters)});
+  if (!graph.tied.empty()) rows.push_back({"Tied", fmt::format("{} stored once", fmt::join(graph.tied, ", "))});
+}
+
+std::string written(const GraphReport& graph) {
+  return fmt::format("{} ({})", to_utf8(graph.files.front()), bytes_text(graph.bytes));
+}
+
+std::string text(const ExportReport& r, const Context& context) {
+  const GraphReport& first = r.graphs.front();
+  Rows rows;
+  if (r.choices.is_composite()) {
+    rows.push_back({"Model", fmt::format("{} ({}), for {}", r.model_id, first.plan.head.model_type,
+                                         fmt::join(r.choices.pipeline_tasks, ", "))});
+  } else {
+    rows.push_back({"Model", fmt::format("{} ({}, {})", r.model_id, first.plan.head.class_name, first.plan.head.task)});
+  }
+  for (const GraphReport& graph : r.graphs) {
+    if (r.choices.is_composite())
+      rows.push_back({"Component", fmt::format("{} ({}, {})", graph.plan.component, graph.plan.head.class_name,
+                                               graph.plan.head.task)});
+    add_graph(rows, graph);
+    if (graph.check) rows.push_back({"Verify", *graph.check});
+    if (r.graphs.size() > 1) rows.push_back({"Written", written(graph)});
+  }
   if (!r.unused.empty()) {
     rows.push_back({"Unused", fmt::format("{} tensors of the checkpoint{}", r.unused.size(),
                                           context.verbosity > 0 ? ": " + fmt::format("{}", fmt::join(r.unused, ", "))
                                                                 : " (-v lists them)")});
   }
-  if (r.check) rows.push_back({"Verify", *r.check});
-  rows.push_back(
-      {"Written", fmt::format("{} ({}) in {:.2f} s", to_utf8(r.files.front()), bytes_text(r.bytes), r.seconds)});
+  const std::string what =
+      r.graphs.size() == 1 ? written(first) : fmt::format("{} models ({})", r.graphs.size(), bytes_text(r.bytes));
+  rows.push_back({"Written", fmt::format("{} in {:.2f} s", what, r.seconds)});
   return columns(rows);
 }
 
@@ -119,7 +147,9 @@ Command export_command() {
                  "no Python, no "
                  "tracing. It is written only if it passes the verifier and ONNX's full checker. Beside it go "
                  "config.json and the "
-                 "files of the preprocessor and the tokenizer.",
+                 "files of the preprocessor and the tokenizer. An encoder with a decoder, and the two towers of a "
+                 "zero-shot classifier, are files of their own: -o out/m.onnx gives out/m_encoder.onnx and "
+                 "out/m_decoder.onnx, all of them or none. --task text2text-generation is the decoder alone.",
       .examples = {{"winml export -m samples/digits-vit -o out/model.onnx", "From a folder"},
                    {"winml export -m sentence-transformers/all-MiniLM-L6-v2 -o minilm.onnx",
                     "From the local Hub cache"}},

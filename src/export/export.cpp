@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
+#include <set>
 
 #include "base/json.h"
-#include "base/spelling.h"
 #include "base/system.h"
 #include "export/model_config.h"
 #include "export/model_metadata.h"
@@ -18,125 +17,12 @@
 #include "graph/onnx_writer.h"
 #include "graph/shape_inference.h"
 #include "graph/verifier.h"
-#include "hub/tasks.h"
-#include "images/processor.h"
 
 namespace mk {
 namespace {
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-PreprocessorFacts preprocessor_facts(const Path& folder, Progress& progress) {
-  const auto size = preprocessed_size(folder);
-  if (!size) progress.warn(size.error().to_string());
-  if (!size || !*size) return {};
-  return {(*size)->height, (*size)->width};
-}
-
-// The default length of a text input says when it cuts what the model could take.
-void remark_on_shapes(const ModelConfig& config, ExportPlan& plan, const ExportRequest& request) {
-  if (request.shapes.contains("sequence_length")) return;
-  const auto longest = config.integer("max_position_embeddings", 0);
-  if (!longest || *longest <= 0) return;
-  for (const InputSpec& input : plan.inputs) {
-    if (input.name != "input_ids" || input.shape.size() != 2 || !input.shape[1].is_known()) continue;
-    if (input.shape[1].value == 1024 && *longest > 1024) {
-      plan.remarks.push_back(fmt::format(
-          "sequence_length is 1024, the model's limit is {}; --shape-config {{\"sequence_length\": N}} chooses another",
-          *longest));
-    }
-  }
-}
-
-// Names that --shape-config may have for some architecture (spec: export, shapes).
-constexpr std::array<std::string_view, 12> shape_names{"sequence_length",
-                                                       "height",
-                                                       "width",
-                                                       "num_channels",
-                                                       "num_choices",
-                                                       "feature_size",
-                                                       "nb_max_frames",
-                                                       "audio_sequence_length",
-                                                       "max_cache_len",
-                                                       "seq_len",
-                                                       "point_batch_size",
-                                                       "nb_points_per_image"};
-
-void warn_of_unknown_shapes(const ExportRequest& request, Progress& progress) {
-  for (const auto& [name, value] : request.shapes) {
-    if (std::ranges::find(shape_names, name) != shape_names.end()) continue;
-    const auto near = nearest(name, shape_names);
-    progress.warn(fmt::format("the shape '{}' is no dimension of any model and is ignored{}", name,
-                              near ? fmt::format("; did you mean '{}'?", *near) : ""));
-  }
-}
-
-// Text inputs have one shape: those that nobody speaks of follow input_ids.
-void let_text_inputs_follow(std::vector<InputSpec>& inputs, const ExportConfig& config, const Shape& shape_before) {
-  const auto spoken_of = [&](const std::string& name) {
-    const auto patch = std::ranges::find(config.input_tensors, name, &TensorPatch::name);
-    return config.dynamic_axes.contains(name) || (patch != config.input_tensors.end() && patch->shape);
-  };
-  const auto ids = std::ranges::find(inputs, "input_ids", &InputSpec::name);
-  if (ids == inputs.end() || !spoken_of("input_ids")) return;
-  for (InputSpec& input : inputs) {
-    if (!spoken_of(input.name) && input.shape == shape_before) input.shape = ids->shape;
-  }
-}
-
-// `own` has the inputs' shapes before patches and dynamic axes.
-std::map<std::string, std::int64_t> sizes_of_symbols(const std::vector<InputSpec>& inputs,
-                                                     const std::vector<InputSpec>& own) {
-  std::map<std::string, std::int64_t> sizes;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const Shape &shape = inputs[i].shape, &before = own[i].shape;
-    for (std::size_t axis = 0; axis < shape.size() && shape.size() == before.size(); ++axis) {
-      if (shape[axis].is_symbolic() && before[axis].is_known())
-        sizes.try_emplace(shape[axis].symbol, before[axis].value);
-    }
-  }
-  return sizes;
-}
-
-Result<ExportPlan> plan_with(const ModelConfig& config, const ExportRequest& request, Progress& progress) {
-  ExportPlan plan;
-  TaskRequest asked{.task = request.task.value_or(""),
-                    .model_class = request.model_class,
-                    .model_id = request.model_id,
-                    .first_task = {}};
-  if (const auto type = find_model_type(config.model_type()); type && !type->heads.empty()) {
-    asked.first_task = type->heads.front().task;
-  }
-  MK_TRY(const TaskChoice task, choose_task(config, asked));
-  plan.task_source = name_of(task.source);
-  MK_TRY(plan.head, choose_head(config, task.task));
-  ShapeRequest shapes{request.config.batch_size, request.shapes};
-  MK_TRY(plan.inputs, default_inputs(config, plan.head, shapes, preprocessor_facts(request.folder, progress)));
-  MK_TRY(plan.outputs, output_names(config, plan.head));
-  MK_CHECK(rename_outputs(plan.outputs, request.config.output_tensors, progress));
-  warn_of_unknown_shapes(request, progress);
-  const std::vector<InputSpec> own = plan.inputs;
-  const auto ids = std::ranges::find(own, "input_ids", &InputSpec::name);
-  const Shape shape_before = ids == own.end() ? Shape() : ids->shape;
-  MK_CHECK(apply_patches(plan.inputs, request.config.input_tensors, progress));
-  for (const InputSpec& input : plan.inputs) {
-    if (std::ranges::find(plan.outputs, input.name) == plan.outputs.end()) continue;
-    return fail(ErrorCode::usage, fmt::format("'{}' is the name of an input and of an output", input.name),
-                "output_tensors", "Name the output differently");
-  }
-  MK_CHECK(apply_dynamic_axes(plan.inputs, request.config.dynamic_axes, plan.outputs));
-  let_text_inputs_follow(plan.inputs, request.config, shape_before);
-  plan.symbol_sizes = sizes_of_symbols(plan.inputs, own);
-  for (const InputSpec& input : plan.inputs) {
-    if (!input.shape.empty() && input.shape[0].is_known() && input.shape[0].value != request.config.batch_size) {
-      progress.info(fmt::format("'{}' has {} rows, batch_size is {}", input.name, input.shape[0].value,
-                                request.config.batch_size));
-    }
-  }
-  remark_on_shapes(config, plan, request);
-  return plan;
 }
 
 // `names` are the plan's, in the outputs' order.
@@ -182,43 +68,15 @@ Status check_float16_range(const Model& model) {
       "Export as fp32");
 }
 
-}  // namespace
-
-Status check_export_shapes(const std::map<std::string, std::int64_t>& shapes, std::string_view where) {
-  for (const auto& [name, value] : shapes) {
-    const std::string place = fmt::format("{}#/{}", where, name);
-    if (value <= 0) return fail(ErrorCode::usage, fmt::format("expected a positive integer, got {}", value), place);
-    if (std::ranges::find(shape_names, name) != shape_names.end()) continue;
-    const auto near = nearest(name, shape_names);
-    return fail(
-        ErrorCode::usage, fmt::format("the shape '{}' is no dimension of any model", name), place,
-        near ? fmt::format("Did you mean '{}'?", *near) : fmt::format("Known are {}", fmt::join(shape_names, ", ")));
-  }
-  return {};
-}
-
-Result<ExportPlan> plan_export(const ModelConfig& config, const ExportRequest& request, Progress& progress) {
-  return plan_with(config, request, progress);
-}
-
-Result<ExportPlan> plan_export(const ExportRequest& request, Progress& progress) {
-  MK_TRY(const ModelConfig config, read_model_config(request.folder, request.model_id));
-  return plan_with(config, request, progress);
-}
-
-Result<ExportedGraph> export_graph(const ExportRequest& request, Progress& progress) {
+// The checked graph of a plan.
+Result<ExportedGraph> build_planned(const ModelConfig& config, const Checkpoint& checkpoint,
+                                    const ExportRequest& request, ExportPlan plan, Progress& progress) {
   const auto start = std::chrono::steady_clock::now();
-  ExportedGraph result;
-  MK_TRY(const ModelConfig config, read_model_config(request.folder, request.model_id));
-  MK_TRY(result.plan, plan_with(config, request, progress));
-  for (const std::string& remark : result.plan.remarks) progress.note(remark);
-  warn_of_idle_flags(request.config, progress);
-
-  MK_TRY(const Checkpoint checkpoint, Checkpoint::open(request.folder));
-  BuildOptions options{.opset = request.config.opset_version,
-                       .hierarchy_tags = request.config.enable_hierarchy_tags && !request.config.clean_onnx,
-                       .float_type = request.float_type,
-                       .progress = &progress};
+  ExportedGraph result{.plan = std::move(plan), .built = {}};
+  const BuildOptions options{.opset = request.config.opset_version,
+                             .hierarchy_tags = request.config.enable_hierarchy_tags && !request.config.clean_onnx,
+                             .float_type = request.float_type,
+                             .progress = &progress};
   MK_TRY(result.built, build_graph(config, result.plan.head, checkpoint, result.plan.inputs, options));
   Model& model = *result.built.model;
   name_outputs(*model.graph, result.plan.outputs);
@@ -232,87 +90,197 @@ Result<ExportedGraph> export_graph(const ExportRequest& request, Progress& progr
   return result;
 }
 
-Result<ExportReport> export_model(const ExportRequest& request, const ExportDestination& destination,
-                                  Progress& progress) {
-  const auto start = std::chrono::steady_clock::now();
-  const auto& [output, overwrite, with_report, ours, check] = destination;
-  const Path folder = output.has_parent_path() ? output.parent_path() : Path(".");
-  sweep_leftovers(folder);
-  std::error_code ignored;
-  if (std::filesystem::exists(output, ignored) && !overwrite) {
-    return fail(ErrorCode::exists, "Output already exists", to_utf8(output), "Re-run with --overwrite to replace it");
+// The files of one graph.
+struct GraphPaths {
+  Path model, data, metadata, markdown;
+};
+
+// "out/m.onnx" for a lone graph, "out/m_encoder.onnx" for one of several.
+GraphPaths paths_of(const Path& output, const std::string& component) {
+  Path model = output;
+  if (!component.empty()) {
+    model = output.parent_path() / output.stem();
+    model += path_from_utf8("_" + component);
+    model += output.has_extension() ? output.extension() : Path(".onnx");
+  }
+  const Path stem = model.parent_path() / model.stem();
+  return {model, with_suffix(model, ".data"), with_suffix(stem, "_htp_metadata.json"),
+          with_suffix(stem, "_htp_export_report.md")};
+}
+
+// All answers that a user may have to give come before any work.
+Status check_destination(const ExportRequest& request, const ExportDestination& destination,
+                         const std::vector<GraphPaths>& paths) {
+  std::vector<Path> outputs;
+  for (const GraphPaths& path : paths) {
+    outputs.insert(outputs.end(), {path.model, path.data});
+    std::error_code ignored;
+    if (destination.overwrite) continue;
+    for (const Path* file : {&path.model, &path.metadata, &path.markdown}) {
+      if (file != &path.model && !destination.with_report) continue;
+      if (!std::filesystem::exists(*file, ignored)) continue;
+      return fail(ErrorCode::exists, "Output already exists", to_utf8(*file), "Re-run with --overwrite to replace it");
+    }
   }
   MK_TRY(const std::vector<Path> sources, checkpoint_files(request.folder));
-  const Path data = with_suffix(output, ".data");
-  MK_CHECK(keep_sources(sources, std::vector<Path>{output, data}));
-  auto stage = progress.stage("export");
-  MK_TRY(const ExportedGraph exported, export_graph(request, progress));
-  Publication publication;
-  MK_TRY(const std::vector<std::string> sides,
-         add_side_files(request.folder, folder, ours, overwrite, publication, progress));
+  return keep_sources(sources, outputs);
+}
 
-  const Model& model = *exported.built.model;
-  const Path stem = folder / output.stem();
-  const Path metadata_path = with_suffix(stem, "_htp_metadata.json");
-  const Path markdown_path = with_suffix(stem, "_htp_export_report.md");
-  ReportFacts facts{request.model_id,   output,
-                    model_bytes(model), seconds_since(start),
-                    utc_timestamp(),    request.config.enable_hierarchy_tags && !request.config.clean_onnx};
-  if (with_report) {
-    MK_CHECK(publication.add_text(metadata_path, dump_json(metadata_report(exported, facts)) + "\n", overwrite));
-    MK_CHECK(publication.add_text(markdown_path, markdown_report(exported, facts), overwrite));
+// Puts a graph's files into the publication.
+Result<GraphReport> write_graph(const ExportedGraph& exported, const ExportRequest& request,
+                                const ExportDestination& destination, const GraphPaths& paths,
+                                Publication& publication) {
+  const auto start = std::chrono::steady_clock::now();
+  const bool overwrite = destination.overwrite;
+  Model& model = *exported.built.model;
+  GraphReport report{.plan = exported.plan,
+                     .opset = model.opset(),
+                     .nodes = model.graph->node_count(),
+                     .initializers = model.graph->initializers().size(),
+                     .parameters = exported.built.parameter_count,
+                     .unused = exported.built.unused,
+                     .tied = exported.built.tied};
+  std::vector<Path> reports;
+  if (destination.with_report) {
+    const ReportFacts facts{request.model_id,   paths.model,
+                            model_bytes(model), exported.seconds,
+                            utc_timestamp(),    request.config.enable_hierarchy_tags && !request.config.clean_onnx};
+    MK_CHECK(publication.add_text(paths.metadata, dump_json(metadata_report(exported, facts)) + "\n", overwrite));
+    MK_CHECK(publication.add_text(paths.markdown, markdown_report(exported, facts), overwrite));
+    reports = {paths.metadata, paths.markdown};
   }
-  finish_tags(*exported.built.model, request.config);
-  MK_TRY(const WrittenModel written, write_onnx(model, output, publication, overwrite));
-  if (written.files.size() == 1 && names_data(output, data)) publication.remove_on_commit(data);
-  stage->done(fmt::format("{} nodes, {:.1f} MB", model.graph->node_count(), static_cast<double>(written.bytes) / 1e6));
-  std::optional<std::string> seen;
-  if (check) {
-    auto line = progress.stage("verify");
-    MK_TRY(seen, check(publication.staged(output), exported.plan));
-    line->done(*seen);
-  }
-  MK_CHECK(publication.commit());
-
-  ExportReport report{.model_id = request.model_id,
-                      .plan = exported.plan,
-                      .files = written.files,
-                      .bytes = written.bytes,
-                      .opset = model.opset(),
-                      .nodes = model.graph->node_count(),
-                      .tagged_nodes = tagged_node_count(model),
-                      .initializers = model.graph->initializers().size(),
-                      .parameters = exported.built.parameter_count,
-                      .unused = exported.built.unused,
-                      .tied = exported.built.tied,
-                      .check = seen,
-                      .seconds = seconds_since(start)};
-  for (const std::string& side : sides) report.files.push_back(folder / side);
-  if (with_report) report.files.insert(report.files.end(), {metadata_path, markdown_path});
+  finish_tags(model, request.config);
+  report.tagged_nodes = tagged_node_count(model);
+  MK_TRY(const WrittenModel written, write_onnx(model, paths.model, publication, overwrite));
+  if (written.files.size() == 1 && names_data(paths.model, paths.data)) publication.remove_on_commit(paths.data);
+  report.files = written.files;
+  report.files.insert(report.files.end(), reports.begin(), reports.end());
+  report.bytes = written.bytes;
+  report.seconds = exported.seconds + seconds_since(start);
   return report;
 }
 
-Json to_json(const ExportReport& report) {
-  Json json{{"model_id", report.model_id},
-            {"model_type", report.plan.head.model_type},
-            {"task", report.plan.head.task},
-            {"task_source", report.plan.task_source},
-            {"model_class", report.plan.head.class_name},
-            {"inputs", to_json(report.plan.inputs)}};
+// Tensors of the checkpoint that no graph uses.
+std::vector<std::string> unused_by_all(const std::vector<GraphReport>& graphs) {
+  std::vector<std::string> names = graphs.front().unused;
+  for (const GraphReport& graph : graphs)
+    std::erase_if(names, [&](const std::string& name) { return !std::ranges::binary_search(graph.unused, name); });
+  return names;
+}
+
+}  // namespace
+
+Result<ExportedGraph> export_graph(const ExportRequest& request, Progress& progress) {
+  MK_TRY(const ModelConfig config, read_model_config(request.folder, request.model_id));
+  MK_TRY(ExportPlan plan, plan_export(config, request, progress));
+  for (const std::string& remark : plan.remarks) progress.note(remark);
+  warn_of_idle_flags(request.config, progress);
+  MK_TRY(const Checkpoint checkpoint, Checkpoint::open(request.folder));
+  return build_planned(config, checkpoint, request, std::move(plan), progress);
+}
+
+Result<ExportReport> export_model(const ExportRequest& request, const ExportDestination& destination,
+                                  Progress& progress) {
+  const auto start = std::chrono::steady_clock::now();
+  const Path folder = destination.output.has_parent_path() ? destination.output.parent_path() : Path(".");
+  sweep_leftovers(folder);
+  MK_TRY(const ModelConfig config, read_model_config(request.folder, request.model_id));
+  MK_TRY(const ExportPlans plans, plan_exports(config, request, progress));
+  std::vector<GraphPaths> paths;
+  for (const ExportPlan& plan : plans.graphs) paths.push_back(paths_of(destination.output, plan.component));
+  MK_CHECK(check_destination(request, destination, paths));
+  warn_of_idle_flags(request.config, progress);
+
+  ExportReport report{.model_id = request.model_id, .choices = plans.choices};
+  Publication publication;
+  MK_TRY(const Checkpoint checkpoint, Checkpoint::open(request.folder));
+  std::set<std::string> remarks;
+  for (std::size_t i = 0; i < plans.graphs.size(); ++i) {
+    const ExportPlan& plan = plans.graphs[i];
+    for (const std::string& remark : plan.remarks)
+      if (remarks.insert(remark).second) progress.note(remark);
+    const std::string of = plan.component.empty() ? "" : " " + plan.component;
+    auto stage = progress.stage("export" + of);
+    MK_TRY(const ExportedGraph exported, build_planned(config, checkpoint, request, plan, progress));
+    MK_TRY(GraphReport graph, write_graph(exported, request, destination, paths[i], publication));
+    stage->done(fmt::format("{} nodes, {:.1f} MB", graph.nodes, static_cast<double>(graph.bytes) / 1e6));
+    if (destination.check) {
+      auto line = progress.stage("verify" + of);
+      MK_TRY(graph.check, destination.check(publication.staged(paths[i].model), plan));
+      line->done(*graph.check);
+    }
+    report.graphs.push_back(std::move(graph));
+  }
+  MK_TRY(const std::vector<std::string> sides,
+         add_side_files(request.folder, folder, destination.ours, destination.overwrite, publication, progress));
+  MK_CHECK(publication.commit());
+
+  for (const GraphReport& graph : report.graphs) {
+    report.bytes += graph.bytes;
+    report.files.insert(report.files.end(), graph.files.begin(), graph.files.end());
+  }
+  for (const std::string& side : sides) report.files.push_back(folder / side);
+  report.unused = unused_by_all(report.graphs);
+  report.seconds = seconds_since(start);
+  return report;
+}
+
+namespace {
+
+// What a graph's entry and a lone graph's report have in common.
+void add_graph(Json& json, const GraphReport& graph) {
+  json["inputs"] = to_json(graph.plan.inputs);
   Json& outputs = json["outputs"] = Json::array();
-  for (const std::string& name : report.plan.outputs) outputs.push_back(Json{{"name", name}});
-  json["opset_version"] = report.opset;
-  json["onnx_nodes"] = report.nodes;
-  json["tagged_nodes"] = report.tagged_nodes;
-  json["initializers"] = report.initializers;
-  json["parameters"] = report.parameters;
-  json["unused_tensors"] = report.unused;
-  json["tied_tensors"] = report.tied;
-  json["verify"] = report.check ? Json(*report.check) : Json(nullptr);
+  for (const std::string& name : graph.plan.outputs) outputs.push_back(Json{{"name", name}});
+  json["opset_version"] = graph.opset;
+  json["onnx_nodes"] = graph.nodes;
+  json["tagged_nodes"] = graph.tagged_nodes;
+  json["initializers"] = graph.initializers;
+  json["parameters"] = graph.parameters;
+}
+
+Json names_json(const std::vector<Path>& paths) {
+  Json names = Json::array();
+  for (const Path& path : paths) names.push_back(to_utf8(path));
+  return names;
+}
+
+Json verify_json(const GraphReport& graph) { return graph.check ? Json(*graph.check) : Json(nullptr); }
+
+Json component_json(const GraphReport& graph) {
+  Json json{{"task", graph.plan.head.task}, {"model_class", graph.plan.head.class_name}};
+  add_graph(json, graph);
+  json["tied_tensors"] = graph.tied;
+  json["verify"] = verify_json(graph);
+  json["bytes"] = graph.bytes;
+  json["export_time"] = graph.seconds;
+  json["files"] = names_json(graph.files);
+  return json;
+}
+
+}  // namespace
+
+Json to_json(const ExportReport& report) {
+  const GraphReport& first = report.graphs.front();
+  Json json{{"model_id", report.model_id},
+            {"model_type", first.plan.head.model_type},
+            {"task", report.choices.task},
+            {"task_source", report.choices.task_source}};
+  if (report.choices.is_composite()) {
+    json["pipeline_tasks"] = report.choices.pipeline_tasks;
+    Json& components = json["components"] = Json::object();
+    for (const GraphReport& graph : report.graphs) components[graph.plan.component] = component_json(graph);
+    json["unused_tensors"] = report.unused;
+  } else {
+    json["model_class"] = first.plan.head.class_name;
+    add_graph(json, first);
+    json["unused_tensors"] = report.unused;
+    json["tied_tensors"] = first.tied;
+    json["verify"] = verify_json(first);
+  }
   json["bytes"] = report.bytes;
   json["export_time"] = report.seconds;
-  Json& files = json["files"] = Json::array();
-  for (const Path& file : report.files) files.push_back(to_utf8(file));
+  json["files"] = names_json(report.files);
   return json;
 }
 

@@ -1,5 +1,6 @@
 #include "export/export.h"
 
+#include <fstream>
 #include <set>
 
 #include "base/file.h"
@@ -54,8 +55,10 @@ TEST(ExportModel, WritesTheModelItsSideFilesAndReports) {
   const testing::TemporaryFolder folder;
   ASSERT_OK_AND(const ExportReport report,
                 export_model(bert_request(), {.output = folder / "m.onnx", .with_report = true}, silent_progress()));
-  EXPECT_EQ(report.tagged_nodes, report.nodes);
-  EXPECT_EQ(report.tied, (std::vector<std::string>{"cls.predictions.decoder.weight", "cls.predictions.decoder.bias"}));
+  ASSERT_EQ(report.graphs.size(), 1u);
+  EXPECT_EQ(report.graphs[0].tagged_nodes, report.graphs[0].nodes);
+  EXPECT_EQ(report.graphs[0].tied,
+            (std::vector<std::string>{"cls.predictions.decoder.weight", "cls.predictions.decoder.bias"}));
   std::vector<std::string> names;
   ASSERT_OK_AND(const auto files, list_folder(folder.path()));
   for (const Path& file : files) names.push_back(to_utf8(file));
@@ -84,7 +87,7 @@ TEST(ExportModel, AModelThatFailsItsCheckIsNotWritten) {
 
   destination.check = [](const Path&, const ExportPlan&) -> Result<std::string> { return "it is right"; };
   ASSERT_OK_AND(const ExportReport report, export_model(request, destination, silent_progress()));
-  EXPECT_EQ(report.check, "it is right");
+  EXPECT_EQ(report.graphs[0].check, "it is right");
 }
 
 TEST(ExportModel, TagsAndOutputNamesAreThoseOfTheConfig) {
@@ -134,6 +137,70 @@ TEST(ExportModel, AHeadWithoutWeightsIsNotWritten) {
   EXPECT_EQ(report.error().code, ErrorCode::malformed);
   EXPECT_NE(report.error().to_string().find("classifier"), std::string::npos);
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+ExportRequest clip_request() {
+  return {.folder = testing::repository("tests/data/cases/clip.zero-shot-image-classification"), .model_id = "clip"};
+}
+
+std::vector<std::string> names_in(const testing::TemporaryFolder& folder) {
+  std::vector<std::string> names;
+  const auto files = list_folder(folder.path());
+  if (!files) return {files.error().to_string()};
+  for (const Path& file : *files) names.push_back(to_utf8(file));
+  return names;
+}
+
+TEST(ExportModel, WritesTheGraphsOfACompositeTogether) {
+  const testing::TemporaryFolder folder;
+  const ExportDestination destination{.output = folder / "m.onnx"};
+  ASSERT_OK_AND(const ExportReport report, export_model(clip_request(), destination, silent_progress()));
+  EXPECT_EQ(names_in(folder),
+            (std::vector<std::string>{"config.json", "m_image-encoder.onnx", "m_text-encoder.onnx", "modules.json"}));
+  EXPECT_EQ(report.unused, (std::vector<std::string>{"logit_scale"}));
+  const Json json = to_json(report);
+  EXPECT_EQ(json["pipeline_tasks"], Json({"zero-shot-image-classification"}));
+  EXPECT_EQ(json["components"]["text-encoder"]["task"], "feature-extraction");
+  EXPECT_EQ(json["files"].size(), 4u);
+}
+
+TEST(ExportModel, ACompositeThatMayNotReplaceOneFileWritesNone) {
+  const testing::TemporaryFolder folder;
+  std::ofstream(folder / "m_text-encoder.onnx") << "mine";
+  const auto report = export_model(clip_request(), {.output = folder / "m.onnx"}, silent_progress());
+  ASSERT_FALSE(report.has_value());
+  EXPECT_EQ(report.error().code, ErrorCode::exists);
+  EXPECT_EQ(names_in(folder), (std::vector<std::string>{"m_text-encoder.onnx"}));
+}
+
+TEST(ExportModel, ASubmodelIsOneFileUnderItsName) {
+  const testing::TemporaryFolder folder;
+  ExportRequest request = clip_request();
+  request.submodel = "text-encoder";
+  ASSERT_OK(export_model(request, {.output = folder / "m.onnx"}, silent_progress()));
+  EXPECT_EQ(names_in(folder), (std::vector<std::string>{"config.json", "m_text-encoder.onnx", "modules.json"}));
+
+  request.submodel = "text";
+  EXPECT_EQ(export_model(request, {.output = folder / "n.onnx"}, silent_progress()).error().code, ErrorCode::usage);
+  request = bert_request();
+  request.submodel = "encoder";
+  EXPECT_EQ(export_model(request, {.output = folder / "n.onnx"}, silent_progress()).error().code, ErrorCode::usage);
+}
+
+TEST(PlanExport, EachGraphOfACompositeTakesWhatIsSaidOfItsTensors) {
+  ExportRequest request = clip_request();
+  request.config.dynamic_axes = {{"pixel_values", {{0, "b"}}}, {"input_ids", {{1, "s"}}}};
+  ASSERT_OK_AND(const ModelConfig config, ModelConfig::read(request.folder));
+  ASSERT_OK_AND(const ExportPlans plans, plan_exports(config, request, silent_progress()));
+  ASSERT_EQ(plans.graphs.size(), 2u);
+  EXPECT_EQ(shapes_of(plans.graphs[0].inputs), "pixel_values[b, 3, 32, 32] ");
+  EXPECT_EQ(shapes_of(plans.graphs[1].inputs), "input_ids[1, s] attention_mask[1, s] ");
+
+  request.config.dynamic_axes = {{"bbox", {{0, "b"}}}};
+  EXPECT_EQ(plan_exports(config, request, silent_progress()).error().code, ErrorCode::usage);
+  request.config.dynamic_axes.clear();
+  request.config.output_tensors = {"embeds"};
+  EXPECT_EQ(plan_exports(config, request, silent_progress()).error().code, ErrorCode::usage);
 }
 
 }  // namespace
