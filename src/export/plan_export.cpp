@@ -78,8 +78,11 @@ std::map<std::string, std::int64_t> sizes_of_symbols(const std::vector<InputSpec
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Shape &shape = inputs[i].shape, &before = own[i].shape;
     for (std::size_t axis = 0; axis < shape.size() && shape.size() == before.size(); ++axis) {
-      if (shape[axis].is_symbolic() && before[axis].is_known())
+      if (!shape[axis].is_symbolic()) continue;
+      if (before[axis].is_known())
         sizes.try_emplace(shape[axis].symbol, before[axis].value);
+      else if (axis < own[i].typical.size())
+        sizes.try_emplace(shape[axis].symbol, own[i].typical[axis]);
     }
   }
   return sizes;

@@ -50,7 +50,8 @@ Status add_inputs(nn::Builder& builder, const nn::Scope& root, HeadContext& cont
                   std::span<const InputSpec> inputs) {
   const auto& known = context.family.inputs;
   for (const InputSpec& input : inputs) {
-    if (std::find(known.begin(), known.end(), input.name) == known.end())
+    if (std::none_of(known.begin(), known.end(),
+                     [&](std::string_view pattern) { return models::matches(pattern, input.name); }))
       return fail(ErrorCode::usage, fmt::format("{} has no input {}", root.module().class_name, input.name), "",
                   fmt::format("Its inputs are {}", fmt::join(known, ", ")));
     if (context.inputs.contains(input.name))
@@ -135,9 +136,10 @@ Result<BuiltGraph> build_graph(const ModelConfig& config, const HeadChoice& choi
           "does. Where that is wrong, set tie_word_embeddings to false in {}",
           name, original, original, config.name()));
   }
+  MK_TRY(const std::vector<std::string> names, output_names(config, choice));
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const nn::Value output = is_float(outputs[i].type()) ? nn::cast(root, outputs[i], DataType::float32) : outputs[i];
-    builder.output(output, std::string(found.head->outputs[i]));
+    builder.output(output, names[i]);
   }
 
   for (const nn::Module& module : builder.modules())

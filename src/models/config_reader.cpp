@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 #include <numeric>
@@ -92,6 +93,29 @@ std::array<std::int64_t, 2> ConfigReader::pair(std::string_view key, std::int64_
   const auto both = keep(config_.pair(key, otherwise), std::pair(otherwise, otherwise));
   constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
   return {within(key, both.first, 1, most), within(key, both.second, 1, most)};
+}
+
+std::vector<double> ConfigReader::numbers(std::string_view key) {
+  std::vector<double> values;
+  if (!has(key)) return values;
+  const Json& list = config_.json().at(std::string(key));
+  if (!list.is_array() || !std::all_of(list.begin(), list.end(), [](const Json& item) { return item.is_number(); })) {
+    fail(ErrorCode::malformed, fmt::format("{} is not a list of numbers", key));
+    return values;
+  }
+  for (const Json& item : list) values.push_back(item.get<double>());
+  return values;
+}
+
+std::vector<std::string> ConfigReader::strings(std::string_view key) {
+  return keep(config_.strings(key, {}), std::vector<std::string>());
+}
+
+bool ConfigReader::mentions(std::string_view key) const { return config_.json().contains(std::string(key)); }
+
+std::int64_t ConfigReader::size_or_none(std::string_view key, std::int64_t otherwise) {
+  if (!has(key) && (otherwise == 0 || mentions(key))) return 0;
+  return size(key, otherwise);
 }
 
 std::int64_t ConfigReader::num_labels() {

@@ -36,12 +36,17 @@ class ConfigReader {
   std::vector<std::int64_t> depths(std::string_view key, const std::vector<std::int64_t>& otherwise);
   std::vector<std::int64_t> sizes(std::string_view key, const std::vector<std::int64_t>& otherwise);
   std::array<std::int64_t, 2> pair(std::string_view key, std::int64_t otherwise);  // height, width; one number is both
+  std::vector<double> numbers(std::string_view key);                               // none where it is absent
+  std::vector<std::string> strings(std::string_view key);                          // none where it is absent
+  // A size that null switches off: 0.
+  std::int64_t size_or_none(std::string_view key, std::int64_t otherwise);
   std::int64_t num_labels();
   // pruned_heads: how many of a layer's heads were taken out. malformed where none is left.
   std::map<std::int64_t, std::int64_t> pruned_heads(std::int64_t heads);
 
   const ModelConfig& config() const { return config_; }
   bool has(std::string_view key) const { return config_.has(key); }
+  bool mentions(std::string_view key) const;  // there, be it null
   void fail(ErrorCode code, std::string message, std::string hint = {});
   const Status& status() const { return *status_; }
 

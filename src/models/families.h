@@ -14,14 +14,23 @@
   row(convnext) \
   row(deit) \
   row(distilbert) \
+  row(gemma) \
+  row(gemma2) \
+  row(gemma3_text) \
   row(hubert) \
+  row(llama) \
+  row(mistral) \
   row(owlv2) \
   row(owlvit) \
+  row(phi3) \
+  row(qwen2) \
+  row(qwen3) \
   row(resnet) \
   row(roberta) \
   row(siglip) \
   row(siglip_text_model) \
   row(siglip_vision_model) \
+  row(smollm3) \
   row(vit) \
   row(wav2vec2) \
   row(wav2vec2_emotion_regression) \

@@ -39,11 +39,12 @@ using DefaultInputs = Result<std::vector<InputSpec>> (*)(InputRequest& request);
 struct Head {
   std::string_view task;
   std::string_view suffix;
-  std::vector<std::string_view> outputs;
+  std::vector<std::string_view> outputs;  // "present.{}.key": one per layer, with those that follow it
   BuildHead build;
   DefaultInputs inputs = nullptr;  // the family's where null
+  bool only_in_composite = false;  // no task of its own: chosen as a component, by its class
 
-  bool is_base() const { return suffix == "Model"; }  // not a head on a base model
+  bool is_base() const { return suffix == "Model" || suffix == "TextModel"; }  // not a head on a base model
 };
 
 // One graph of several that a model is exported as ("encoder", "decoder"): a row of the heads, by task and suffix.
@@ -72,13 +73,20 @@ struct Family {
   std::string_view model_type;  // "xlm-roberta"
   std::string_view stem;        // "XLMRoberta"
   std::string_view prefix;      // "roberta"
-  // All inputs that the family's graphs can take.
+  // All inputs that the family's graphs can take; "past_key_values.{}.key" stands for one per layer.
   std::vector<std::string_view> inputs;
   // Those of a task, with default shapes and value ranges.
   DefaultInputs default_inputs;
   std::vector<Head> heads;
   std::vector<Composite> composites = {};
+  // How many layers have an output of each of the names with {}.
+  std::int64_t (*cached_layers)(ConfigReader& config) = nullptr;
 };
+
+// Whether a name is the pattern's, with a number in the place of {}.
+bool matches(std::string_view pattern, std::string_view name);
+// A row's names with {} written out for each layer.
+std::vector<std::string> expand(const std::vector<std::string_view>& patterns, std::int64_t layers);
 
 // The row of a resolved head. usage where the class does not serve the task.
 struct Chosen {

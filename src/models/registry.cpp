@@ -22,11 +22,12 @@ struct Entry {
   const Family* family;
   std::vector<std::string> class_names;
   std::vector<HeadInfo> heads;
+  std::vector<HeadInfo> offered;  // those that are a task of their own
 };
 
 std::vector<Entry> make_entries() {
   std::vector<Entry> entries;
-#define MK_ENTRY(name) entries.push_back({&models::name, {}, {}});
+#define MK_ENTRY(name) entries.push_back({&models::name, {}, {}, {}});
   MK_FAMILIES(MK_ENTRY)
 #undef MK_ENTRY
   std::sort(entries.begin(), entries.end(),
@@ -36,6 +37,8 @@ std::vector<Entry> make_entries() {
       entry.class_names.push_back(fmt::format("{}{}", entry.family->stem, head.suffix));
     for (std::size_t i = 0; i < entry.class_names.size(); ++i)
       entry.heads.push_back({entry.family->heads[i].task, entry.class_names[i]});
+    for (std::size_t i = 0; i < entry.heads.size(); ++i)
+      if (!entry.family->heads[i].only_in_composite) entry.offered.push_back(entry.heads[i]);
   }
   return entries;
 }
@@ -74,6 +77,30 @@ Result<const Entry*> required_entry(const ModelConfig& config, std::string_view 
 
 }  // namespace
 
+bool models::matches(std::string_view pattern, std::string_view name) {
+  const std::size_t place = pattern.find("{}");
+  if (place == std::string_view::npos) return pattern == name;
+  const std::string_view before = pattern.substr(0, place), after = pattern.substr(place + 2);
+  if (name.size() <= before.size() + after.size() || !name.starts_with(before) || !name.ends_with(after)) return false;
+  const std::string_view number = name.substr(place, name.size() - before.size() - after.size());
+  return std::all_of(number.begin(), number.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+std::vector<std::string> models::expand(const std::vector<std::string_view>& patterns, std::int64_t layers) {
+  std::vector<std::string> names;
+  std::vector<std::string_view> repeated;
+  for (const std::string_view pattern : patterns) {
+    if (pattern.find("{}") == std::string_view::npos)
+      names.emplace_back(pattern);
+    else
+      repeated.push_back(pattern);
+  }
+  if (repeated.empty()) return names;
+  for (std::int64_t layer = 0; layer < layers; ++layer)
+    for (const std::string_view pattern : repeated) names.push_back(fmt::format(fmt::runtime(pattern), layer));
+  return names;
+}
+
 Result<Chosen> models::find_head(const ModelConfig& config, const HeadChoice& choice) {
   MK_TRY(const Entry* entry, required_entry(config, choice.model_type));
   for (std::size_t i = 0; i < entry->heads.size(); ++i)
@@ -84,14 +111,14 @@ Result<Chosen> models::find_head(const ModelConfig& config, const HeadChoice& ch
 
 std::vector<ModelTypeInfo> model_types() {
   std::vector<ModelTypeInfo> types;
-  for (const Entry& entry : entries()) types.push_back({entry.family->model_type, entry.heads});
+  for (const Entry& entry : entries()) types.push_back({entry.family->model_type, entry.offered});
   return types;
 }
 
 std::optional<ModelTypeInfo> find_model_type(std::string_view model_type) {
   const Entry* entry = find_entry(model_type);
   if (!entry) return std::nullopt;
-  return ModelTypeInfo{entry->family->model_type, entry->heads};
+  return ModelTypeInfo{entry->family->model_type, entry->offered};
 }
 
 Result<HeadChoice> choose_head(const ModelConfig& config, std::string_view task) {
@@ -99,13 +126,13 @@ Result<HeadChoice> choose_head(const ModelConfig& config, std::string_view task)
   MK_TRY(const Entry* entry, required_entry(config, model_type));
   const std::vector<std::string> architectures = config.architectures();
   const auto has = [&](std::string_view name) {
-    return std::any_of(entry->heads.begin(), entry->heads.end(),
+    return std::any_of(entry->offered.begin(), entry->offered.end(),
                        [&](const HeadInfo& head) { return head.task == name; });
   };
   if (task == "feature-extraction" && !has(task) && has("image-feature-extraction")) task = "image-feature-extraction";
   const HeadInfo* first = nullptr;
   std::set<std::string_view> tasks;
-  for (const HeadInfo& head : entry->heads) {
+  for (const HeadInfo& head : entry->offered) {
     tasks.insert(head.task);
     if (head.task != task) continue;
     if (!architectures.empty() && head.class_name == architectures.front()) {
@@ -146,7 +173,10 @@ std::vector<CompositeChoice> composites(std::string_view model_type) {
 
 Result<std::vector<std::string>> output_names(const ModelConfig& config, const HeadChoice& choice) {
   MK_TRY(const Chosen found, models::find_head(config, choice));
-  return std::vector<std::string>(found.head->outputs.begin(), found.head->outputs.end());
+  models::ConfigReader fields(config);
+  const std::int64_t layers = found.family->cached_layers ? found.family->cached_layers(fields) : 0;
+  MK_CHECK(fields.status());
+  return models::expand(found.head->outputs, layers);
 }
 
 }  // namespace mk

@@ -27,6 +27,7 @@ struct InputSpec {
   DataType type = DataType::float32;
   Shape shape;  // symbolic where the axis is dynamic
   std::optional<ValueRange> range;
+  std::vector<std::int64_t> typical = {};  // sizes to try it with, where its own shape has dynamic axes
 };
 
 // Shapes asked for with --shape-config and --batch-size; absent means the architecture's default.

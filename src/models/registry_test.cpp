@@ -1,5 +1,7 @@
 #include "models/registry.h"
 
+#include "models/family.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -218,16 +220,16 @@ TEST(RegistryTest, OptionsThatAGraphCannotHaveAreRefused) {
 }  // namespace
 // A component that names no row of its family could never be exported.
 TEST(RegistryTest, EveryComponentIsAHead) {
-  for (const ModelTypeInfo& type : model_types())
+  for (const ModelTypeInfo& type : model_types()) {
+    const std::string text = R"({"model_type": ")" + std::string(type.model_type) + "\"}";
+    ASSERT_OK_AND(const ModelConfig config, ModelConfig::parse(text, "config.json"));
     for (const CompositeChoice& composite : composites(type.model_type)) {
       EXPECT_FALSE(composite.tasks.empty()) << type.model_type;
       for (const ComponentChoice& part : composite.components)
-        EXPECT_TRUE(std::any_of(type.heads.begin(), type.heads.end(),
-                                [&](const HeadInfo& head) {
-                                  return head.task == part.head.task && head.class_name == part.head.class_name;
-                                }))
+        EXPECT_TRUE(models::find_head(config, part.head))
             << type.model_type << " " << part.name << ": " << part.head.class_name << " for " << part.head.task;
     }
+  }
   EXPECT_TRUE(composites("bert").empty());
 }
 

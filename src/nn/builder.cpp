@@ -186,6 +186,10 @@ Value Builder::integers(std::vector<std::int64_t> values) {
   return constant(std::move(name), DataType::int64, {count}, owned_values(values));
 }
 
+Value Builder::floats(std::string name, const std::vector<float>& values) {
+  return constant(std::move(name), DataType::float32, {static_cast<std::int64_t>(values.size())}, owned_values(values));
+}
+
 void Builder::fail(Error error) {
   if (!error_) error_ = std::move(error);
 }

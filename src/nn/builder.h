@@ -128,7 +128,10 @@ class Builder {
   Value transposed_rows(const Parameter& parameter, std::int64_t first, std::int64_t count);
   Value rows(const Parameter& parameter, std::int64_t first, std::int64_t count);  // along the first axis
   Value scalar(DataType type, double value);
-  Value integers(std::vector<std::int64_t> values);  // int64, one dimension
+  Value integers(std::vector<std::int64_t> values);                  // int64, one dimension
+  Value floats(std::string name, const std::vector<float>& values);  // float32, one dimension
+  // A tensor that no checkpoint has, once for each name.
+  Value constant(std::string name, DataType type, std::vector<std::int64_t> dims, Bytes data);
 
   // Keeps the first one.
   void fail(Error error);
@@ -140,7 +143,6 @@ class Builder {
   friend class Scope;
   friend class Op;
   Module& child(Module& parent, std::string_view name, std::string_view class_name, bool plain);
-  Value constant(std::string name, DataType type, std::vector<std::int64_t> dims, Bytes data);
 
   Graph& graph_;
   Weights& weights_;

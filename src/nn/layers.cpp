@@ -92,6 +92,21 @@ Value channel_norm(const Scope& s, Value x, double epsilon) {
       .like(x);
 }
 
+Value rms_norm(const Scope& s, Value x, double epsilon, bool from_one) {
+  if (!x) return {};
+  Value scale = cast(s, s.weight("weight", {x.dim(-1).value}), DataType::float32);
+  if (from_one) scale = add(s, scale, 1);
+  if (s.builder().opset() >= 23)
+    return Op(s, "RMSNormalization", {x, cast(s, scale, x.type())})
+        .with("axis", -1)
+        .with("epsilon", static_cast<float>(epsilon))
+        .like(x);
+  const Value wide = cast(s, x, DataType::float32);
+  const Value square = reduce_mean(s, pow(s, wide, 2), {-1}, true);
+  const Value normal = div(s, wide, unary(s, "Sqrt", add(s, square, epsilon)));
+  return cast(s, mul(s, normal, scale), x.type());
+}
+
 Value batch_norm(const Scope& s, Value x, double epsilon) {
   if (!x) return {};
   s.is_a("BatchNorm2d");

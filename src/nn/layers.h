@@ -23,6 +23,9 @@ Value first_rows(const Scope& s, Value like, std::int64_t rows, std::int64_t wid
 Value layer_norm(const Scope& s, Value x, double epsilon);
 // nn.GroupNorm with a group per channel, on [batch, channels, length ...].
 Value channel_norm(const Scope& s, Value x, double epsilon = 1e-5);
+// Zhang and Sennrich 2019: x over its root mean square over the last axis, times `weight`, or `weight` + 1. Computed in
+// float32.
+Value rms_norm(const Scope& s, Value x, double epsilon, bool from_one = false);
 // nn.BatchNorm2d in evaluation mode.
 Value batch_norm(const Scope& s, Value x, double epsilon = 1e-5);
 

@@ -22,7 +22,8 @@ constexpr std::array legacy_endings{
 };
 
 // Buffers that some checkpoints carry and no graph needs.
-constexpr std::array<std::string_view, 2> known_buffers{"position_ids", "num_batches_tracked"};
+constexpr std::array<std::string_view, 5> known_buffers{"position_ids", "num_batches_tracked", "rotary_emb.inv_freq",
+                                                        ".attn.bias", ".attn.masked_bias"};
 
 std::string file_of(const Tensor& tensor) {
   const auto range = tensor.data ? tensor.data->file_range() : std::nullopt;
