@@ -64,7 +64,7 @@ TEST(RegistryTest, UnknownTypesAndTasksAreNamed) {
   EXPECT_EQ(type.error().hint, "Did you mean \"distilbert\"?");
   const Result<HeadChoice> strange = choose_head(config_of(R"({"model_type": "novel-thing"})"), "fill-mask");
   ASSERT_FALSE(strange);
-  EXPECT_TRUE(strange.error().hint.starts_with("Those that can are bert, camembert, ")) << strange.error().hint;
+  EXPECT_TRUE(strange.error().hint.starts_with("Those that can are ")) << strange.error().hint;
   const Result<HeadChoice> task = choose_head(config_of(R"({"model_type": "resnet"})"), "fill-mask");
   ASSERT_FALSE(task);
   EXPECT_EQ(task.error().code, ErrorCode::usage);
