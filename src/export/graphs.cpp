@@ -55,6 +55,7 @@ GraphChoices as_choices(const CompositeChoice& composite, std::string task, cons
 
 // The composite for an explicit task; null where the task is one graph's.
 const CompositeChoice* named_by(const std::vector<CompositeChoice>& all, const std::string& task) {
+  if (task == generation) return nullptr;
   for (const CompositeChoice& composite : all)
     if (serves(composite, task)) return &composite;
   if (std::ranges::find(pipelines, task) == std::end(pipelines)) return nullptr;

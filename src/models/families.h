@@ -5,7 +5,10 @@
 
 // clang-format off
 #define MK_FAMILIES(row) \
+  row(bart) \
   row(bert) \
+  row(blenderbot) \
+  row(blenderbot_small) \
   row(blip) \
   row(camembert) \
   row(clip) \
@@ -19,9 +22,13 @@
   row(gemma3_text) \
   row(hubert) \
   row(llama) \
+  row(m2m_100) \
+  row(marian) \
+  row(mbart) \
   row(mistral) \
   row(owlv2) \
   row(owlvit) \
+  row(pegasus) \
   row(phi3) \
   row(qwen2) \
   row(qwen3) \

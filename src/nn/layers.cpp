@@ -49,7 +49,7 @@ Value embedding(const Scope& s, Value ids, std::int64_t rows, std::int64_t width
   return gather(s, s.weight("weight", {rows, width}), ids);
 }
 
-Value first_rows(const Scope& s, Value like, std::int64_t rows, std::int64_t width) {
+Value first_rows(const Scope& s, Value like, std::int64_t rows, std::int64_t width, std::int64_t unused) {
   if (!like) return {};
   s.is_a("Embedding");
   Builder& b = s.builder();
@@ -60,9 +60,10 @@ Value first_rows(const Scope& s, Value like, std::int64_t rows, std::int64_t wid
               s.module().path, "Ask for a shorter one with --shape-config or --input-specs"});
       return {};
     }
-    return b.rows(s.parameter("weight", {rows, width}), 0, length.value);
+    return b.rows(s.parameter("weight", {rows + unused, width}), unused, length.value);
   }
-  const Value all = s.weight("weight", {rows, width});
+  const Value all = unused == 0 ? s.weight("weight", {rows, width})
+                                : b.rows(s.parameter("weight", {rows + unused, width}), unused, rows);
   return Op(s, "Slice", {all, b.integers({0}), size(s, like, 1), b.integers({0})})
       .out(all.type(), {length, Dim::known(width)});
 }

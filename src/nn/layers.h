@@ -15,9 +15,9 @@ Value linear(const Scope& s, Value x, std::int64_t features, bool bias = true);
 
 // nn.Embedding: rows of `weight` [rows, width].
 Value embedding(const Scope& s, Value ids, std::int64_t rows, std::int64_t width);
-// Its first rows, as many as axis 1 of `like` is long: what positions 0, 1, 2 ... look up. [length, width].
-// usage where `like` is longer than the table.
-Value first_rows(const Scope& s, Value like, std::int64_t rows, std::int64_t width);
+// Its first rows, as many as axis 1 of `like` is long: what positions 0, 1, 2 ... look up. [length, width]. The table
+// has `unused` more rows in front of them. usage where `like` is longer than the table.
+Value first_rows(const Scope& s, Value like, std::int64_t rows, std::int64_t width, std::int64_t unused = 0);
 
 // nn.LayerNorm over the last axis.
 Value layer_norm(const Scope& s, Value x, double epsilon);
