@@ -8,6 +8,7 @@
 #include "build/cache_key.h"
 #include "build/generate.h"
 #include "build/quantize_passes.h"
+#include "build/strict.h"
 #include "export/model_config.h"
 #include "graph/onnx_reader.h"
 #include "graph/summary.h"
@@ -24,6 +25,7 @@ namespace {
 struct BuildOptions {
   std::optional<std::string> model;
   std::optional<Path> config;
+  bool strict = false;
   std::optional<Path> output;
   bool use_cache = false;
   bool rebuild = false;
@@ -45,6 +47,7 @@ struct BuildOptions {
 void describe(BuildOptions& o, OptionTable& options) {
   model_option(options, o.model, "A folder with config.json, a model id in the local Hub cache, or an ONNX file");
   config_option(options, o.config, "A build config; made from the model if absent");
+  strict_option(options, o.strict);
   options.value("-o, --output-dir", "DIR", o.output, "The folder for the artefacts").accepts(Accepts::folder);
   options.toggle("--use-cache", o.use_cache, "Put them into the cache instead (WINML_CACHE_DIR, else ~/.cache/winml)");
   options.toggle("--rebuild", o.rebuild, "Build even where nothing has changed, and over a model that no build made");
@@ -100,7 +103,10 @@ GenerateRequest generate_request(const BuildOptions& o, const TargetPolicy& poli
 }
 
 Result<BuildConfig> config_from_file(const BuildOptions& o, const TargetPolicy& policy, Context& context) {
-  MK_TRY(BuildConfig config, read_build_config(*o.config, context.progress));
+  MK_TRY(const Json document, read_config_json(*o.config));
+  const JsonView view(document, to_utf8(*o.config), ErrorCode::usage);
+  if (o.strict) MK_CHECK(strict_build_config(view));
+  MK_TRY(BuildConfig config, parse_build_config(view, context.progress));
   if (o.task) config.loader.task = o.task;
   if (o.files.any()) {
     if (!config.exporting)

@@ -327,6 +327,49 @@ TEST(Config, UsageErrorsExitTwo) {
   }
 }
 
+TEST(Config, StrictRefusesUnknownKeys) {
+  const testing::TemporaryFolder folder;
+  const Path file = folder.write("c.json", R"({"quant": {"smaples": 3}})");
+  for (const char* command : {"config", "build"}) {
+    std::vector<std::string> arguments{command, "-m", sample(), "-c", to_utf8(file), "--strict"};
+    if (std::string_view(command) == "build") {
+      arguments.emplace_back("-o");
+      arguments.push_back(to_utf8(folder.path() / "out"));
+    }
+    const ProcessOutcome refused = winml(arguments);
+    EXPECT_EQ(refused.exit_code, 2) << command;
+    EXPECT_NE(refused.err.find("unknown key 'smaples' (" + to_utf8(file) + "#/quant/smaples). Did you mean 'samples'?"),
+              std::string::npos)
+        << refused.err;
+  }
+  EXPECT_EQ(winml({"config", "-m", sample(), "-c", to_utf8(file)}).exit_code, 0);
+}
+
+TEST(Recipes, ActionsAndExitCodes) {
+  const testing::TemporaryFolder root;
+  const std::string folder = to_utf8(root.path());
+  root.write("org_m/fill-mask_fp32_config.json",
+             R"({"export": {}, "optim": {}, "loader": {"task": "fill-mask", "model_type": "bert"}})");
+  root.write("org_m/qnn/npu/fill-mask_w8a16_config.json", "{}");
+  const Json list = parsed(winml({"recipes", "list", "--recipes", folder, "-f", "json"}).out);
+  ASSERT_EQ(list.size(), 2u);
+  EXPECT_EQ(list[0]["target"], nullptr);
+  EXPECT_EQ(list[1]["target"], "qnn/npu");
+  EXPECT_NE(winml({"recipes", "show", "--recipes", folder, "-m", "org/m", "-t", "fill-mask"}).out.find("\"bert\""),
+            std::string::npos);
+  EXPECT_EQ(winml({"recipes", "show", "--recipes", folder, "-m", "nobody/m"}).exit_code, 1);
+  const ProcessOutcome check = winml({"recipes", "check", "--recipes", folder});
+  EXPECT_EQ(check.exit_code, 1);
+  EXPECT_NE(check.out.find("1 of 2 recipes are right"), std::string::npos) << check.out;
+  EXPECT_EQ(winml({"recipes", "check", "--recipes", folder, folder + "/org_m/fill-mask_fp32_config.json"}).exit_code,
+            0);
+  EXPECT_EQ(winml({"recipes", "copy", "--recipes", folder, "--from", "qnn/npu"}).exit_code, 2);
+  EXPECT_EQ(winml({"recipes", "copy", "--recipes", folder, "--from", "qnn/npu", "--to", "openvino/npu"}).out,
+            folder + "/org_m/openvino/npu/fill-mask_w8a16_config.json\n1 copied\n");
+  EXPECT_EQ(winml({"recipes", "list", "--recipes", folder + "/none"}).exit_code, 2);
+  EXPECT_EQ(winml({"recipes", "fly"}).exit_code, 2);
+}
+
 TEST(Config, JsonFilesMayBePipes) {
   const auto outcome =
       run_process("/bin/bash", {.arguments = {"-c", MODELKIT_WINML " config -q -m " + sample() +

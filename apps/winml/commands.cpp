@@ -22,6 +22,7 @@ Command inspect_command();
 Command optimize_command();
 Command perf_command();
 Command quantize_command();
+Command recipes_command();
 Command sys_command();
 
 namespace {
@@ -39,6 +40,7 @@ constexpr std::array commands{
     &compare_command,
     &inspect_command,
     &catalog_command,
+    &recipes_command,
     &sys_command,
     &completion_command,
     &docs_command,

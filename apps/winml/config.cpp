@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/publish.h"
 #include "build/generate.h"
+#include "build/strict.h"
 #include "graph/onnx_reader.h"
 #include "graph/summary.h"
 #include "hub/resolve.h"
@@ -21,6 +22,7 @@ struct ConfigOptions {
   ModelSource source;
   std::optional<std::string> task;
   std::optional<Path> config;
+  bool strict = false;
   ExportFiles files;
   TargetOptions target;
   bool quant = true;
@@ -43,6 +45,7 @@ void describe(ConfigOptions& o, OptionTable& options) {
                 "The transformers class, where the model does not say it");
   options.value("--model-type", "TYPE", o.source.model_type, "The architecture, for a config without a model");
   config_option(options, o.config, "A build config that changes the generated one; it may name only what differs");
+  strict_option(options, o.strict);
   export_file_options(options, o.files);
   target_options(options, o.target);
   options.toggle("--quant, --quantize", o.quant, "Write the quant section that precision and device ask for");
@@ -98,6 +101,7 @@ Result<ConfigReport> run(const ConfigOptions& o, Context& context) {
   Json overrides;
   if (o.config) {
     MK_TRY(overrides, read_config_json(*o.config));
+    if (o.strict) MK_CHECK(strict_build_config(JsonView(overrides, to_utf8(*o.config), ErrorCode::usage)));
     request.overrides = &overrides;
     request.overrides_name = to_utf8(*o.config);
   }

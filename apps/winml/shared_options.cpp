@@ -40,6 +40,10 @@ OptionRow& config_option(OptionTable& options, std::optional<Path>& config, std:
   return options.value("-c, --config", "FILE", config, what).accepts(Accepts::file);
 }
 
+OptionRow& strict_option(OptionTable& options, bool& strict) {
+  return options.flag("--strict", strict, "Refuse a config with a key that nothing reads, instead of a warning");
+}
+
 void export_file_options(OptionTable& options, ExportFiles& files) {
   options.value("--shape-config", "FILE", files.shape_config, "Shapes, as JSON: {\"sequence_length\": 128}")
       .accepts(Accepts::file);

@@ -21,6 +21,7 @@ OptionRow& output_option(OptionTable& options, Path& output, std::string_view wh
 OptionRow& overwrite_option(OptionTable& options, bool& overwrite);
 
 OptionRow& config_option(OptionTable& options, std::optional<Path>& config, std::string_view what);  // -c/--config
+OptionRow& strict_option(OptionTable& options, bool& strict);  // --strict, of that config
 // The JSON files that change what is exported: --shape-config, --input-specs, --export-config, --dynamic-axes.
 struct ExportFiles {
   std::optional<Path> shape_config;
