@@ -20,12 +20,14 @@
   row(gemma) \
   row(gemma2) \
   row(gemma3_text) \
+  row(gpt2) \
   row(hubert) \
   row(llama) \
   row(m2m_100) \
   row(marian) \
   row(mbart) \
   row(mistral) \
+  row(opt) \
   row(owlv2) \
   row(owlvit) \
   row(pegasus) \
