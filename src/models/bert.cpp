@@ -18,18 +18,19 @@ namespace {
 
 Value first_positions(const Scope& embeddings, const BertConfig& c, const TextInputs& in) {
   const Scope s = embeddings["position_embeddings"];
-  if (in.position_ids) return embedding(s, in.position_ids, c.max_position_embeddings, c.hidden_size);
-  return first_rows(s, in.input_ids, c.max_position_embeddings, c.hidden_size);
+  if (in.position_ids) return embedding(s, in.position_ids, c.max_position_embeddings, c.embedding_size);
+  return first_rows(s, in.input_ids, c.max_position_embeddings, c.embedding_size);
 }
 
 }  // namespace
 
-BertConfig BertConfig::read(const Family& family, ConfigReader& fields) {
-  BertConfig c;
+BertConfig BertConfig::read(const Family& family, ConfigReader& fields, const BertConfig& defaults) {
+  BertConfig c = defaults;
   c.stem = family.stem;
   c.prefix = family.prefix;
   c.vocab_size = fields.size("vocab_size", c.vocab_size);
   c.hidden_size = fields.size("hidden_size", c.hidden_size);
+  c.embedding_size = c.hidden_size;
   c.num_hidden_layers = fields.count("num_hidden_layers", c.num_hidden_layers);
   c.num_attention_heads = fields.size("num_attention_heads", c.num_attention_heads);
   c.intermediate_size = fields.size("intermediate_size", c.intermediate_size);
@@ -54,11 +55,11 @@ BertConfig BertConfig::read(const Family& family, ConfigReader& fields) {
 namespace {
 
 Value embeddings(const Scope& s, const BertConfig& c, const TextInputs& in) {
-  Value x = embedding(s["word_embeddings"], in.input_ids, c.vocab_size, c.hidden_size);
+  Value x = embedding(s["word_embeddings"], in.input_ids, c.vocab_size, c.embedding_size);
   const Scope types = s["token_type_embeddings"];
   x = add(s, x,
-          in.token_type_ids ? embedding(types, in.token_type_ids, c.type_vocab_size, c.hidden_size)
-                            : s.builder().rows(types.parameter("weight", {c.type_vocab_size, c.hidden_size}), 0, 1));
+          in.token_type_ids ? embedding(types, in.token_type_ids, c.type_vocab_size, c.embedding_size)
+                            : s.builder().rows(types.parameter("weight", {c.type_vocab_size, c.embedding_size}), 0, 1));
   if (c.position_embedding_type == "absolute") x = add(s, x, c.positions(s, c, in));
   return layer_norm(s["LayerNorm"], x, c.layer_norm_eps);
 }
@@ -86,20 +87,32 @@ Value layer(const Scope& s, const BertConfig& c, std::int64_t index, Value x, Va
                            heads_of(index, c.num_attention_heads, c.pruned_heads), x, mask);
   const Scope mixed = attention("output", c.name("SelfOutput"));
   x = layer_norm(mixed["LayerNorm"], add(mixed, linear(mixed["dense"], y, c.hidden_size), x), c.layer_norm_eps);
-
-  const Scope up = s("intermediate", c.name("Intermediate")), down = s("output", c.name("Output"));
-  y = activation(up, "intermediate_act_fn", c.hidden_act, linear(up["dense"], x, c.intermediate_size));
-  return layer_norm(down["LayerNorm"], add(down, linear(down["dense"], y, c.hidden_size), x), c.layer_norm_eps);
+  return bert_feed_forward(s, c, x);
 }
 
 }  // namespace
 
-Value bert_model(const Scope& s, const BertConfig& c, const TextInputs& in) {
-  Value x = embeddings(s("embeddings", c.name("Embeddings")), c, in);
-  const Value mask = additive_mask(s, in.attention_mask);
+Value bert_embeddings(const Scope& s, const BertConfig& c, const TextInputs& in) {
+  return embeddings(s("embeddings", c.name("Embeddings")), c, in);
+}
+
+Value bert_feed_forward(const Scope& s, const BertConfig& c, Value x) {
+  const Scope up = s("intermediate", c.name("Intermediate")), down = s("output", c.name("Output"));
+  const Value y = activation(up, "intermediate_act_fn", c.hidden_act, linear(up["dense"], x, c.intermediate_size));
+  return layer_norm(down["LayerNorm"], add(down, linear(down["dense"], y, c.hidden_size), x), c.layer_norm_eps);
+}
+
+Value bert_encoder(const Scope& s, const BertConfig& c, Value x, Value attention_mask) {
+  const Value mask = additive_mask(s, attention_mask);
   const Scope encoder = s("encoder", c.name("Encoder"));
   for (std::int64_t i = 0; i < c.num_hidden_layers; ++i) x = layer(encoder("layer", i, c.name("Layer")), c, i, x, mask);
   return x;
+}
+
+Value bert_model(const Scope& s, const BertConfig& c, const TextInputs& in) {
+  Value x = bert_embeddings(s, c, in);
+  if (c.embedding_size != c.hidden_size) x = linear(s["embeddings_project"], x, c.hidden_size);
+  return bert_encoder(s, c, x, in.attention_mask);
 }
 
 Scope bert_base(const Scope& root, const BertConfig& c) { return root(c.prefix, c.name("Model")); }
@@ -107,6 +120,25 @@ Scope bert_base(const Scope& root, const BertConfig& c) { return root(c.prefix, 
 Value bert_pooler(const Scope& base, const BertConfig& c, Value hidden) {
   const Scope s = base("pooler", c.name("Pooler"));
   return activation(s, "activation", "tanh", linear(s["dense"], take(s, hidden, 1, 0), c.hidden_size));
+}
+
+Outputs bert_pooled_classifier(const Scope& root, const BertConfig& c, Value hidden) {
+  return {linear(root["classifier"], bert_pooler(bert_base(root, c), c, hidden), c.num_labels)};
+}
+
+Outputs bert_lm_head(const Scope& root, const BertConfig& c, Value hidden) {
+  const Scope s = root("cls", c.name("OnlyMLMHead"))("predictions", c.name("LMPredictionHead"));
+  const Scope transform = s("transform", c.name("PredictionHeadTransform"));
+  Value x = linear(transform["dense"], hidden, c.hidden_size);
+  x = activation(transform, "transform_act_fn", c.hidden_act, x);
+  x = layer_norm(transform["LayerNorm"], x, c.layer_norm_eps);
+  return {linear(s["decoder"], x, c.vocab_size)};
+}
+
+void bert_lm_ties(const Scope& root, const BertConfig& c) {
+  if (c.tie_word_embeddings)
+    root.tie("cls.predictions.decoder.weight", c.prefix + ".embeddings.word_embeddings.weight");
+  root.tie("cls.predictions.decoder.bias", "cls.predictions.bias");
 }
 
 Outputs bert_hidden_states(const Scope& root, const BertConfig& c, const TextInputs& in) {
@@ -130,8 +162,7 @@ Outputs bert_multiple_choice(const Scope& root, const BertConfig& c, const TextI
 namespace {
 
 Outputs sequence_classifier(const Scope& root, const BertConfig& c, const TextInputs& in) {
-  const Scope base = bert_base(root, c);
-  return {linear(root["classifier"], bert_pooler(base, c, bert_model(base, c, in)), c.num_labels)};
+  return bert_pooled_classifier(root, c, bert_model(bert_base(root, c), c, in));
 }
 
 Outputs next_sentence(const Scope& root, const BertConfig& c, const TextInputs& in) {
@@ -141,16 +172,8 @@ Outputs next_sentence(const Scope& root, const BertConfig& c, const TextInputs& 
 }
 
 Outputs masked_lm(const Scope& root, const BertConfig& c, const TextInputs& in) {
-  if (c.tie_word_embeddings) root.tie("cls.predictions.decoder.weight", "bert.embeddings.word_embeddings.weight");
-  root.tie("cls.predictions.decoder.bias", "cls.predictions.bias");
-  const Value hidden = bert_model(bert_base(root, c), c, in);
-
-  const Scope s = root("cls", c.name("OnlyMLMHead"))("predictions", c.name("LMPredictionHead"));
-  const Scope transform = s("transform", c.name("PredictionHeadTransform"));
-  Value x = linear(transform["dense"], hidden, c.hidden_size);
-  x = activation(transform, "transform_act_fn", c.hidden_act, x);
-  x = layer_norm(transform["LayerNorm"], x, c.layer_norm_eps);
-  return {linear(s["decoder"], x, c.vocab_size)};
+  bert_lm_ties(root, c);
+  return bert_lm_head(root, c, bert_model(bert_base(root, c), c, in));
 }
 
 Result<std::vector<InputSpec>> inputs(InputRequest& request) {

@@ -5,6 +5,7 @@
 
 // clang-format off
 #define MK_FAMILIES(row) \
+  row(albert) \
   row(bart) \
   row(bert) \
   row(blenderbot) \
@@ -17,6 +18,7 @@
   row(convnext) \
   row(deit) \
   row(distilbert) \
+  row(electra) \
   row(gemma) \
   row(gemma2) \
   row(gemma3_text) \
@@ -27,6 +29,7 @@
   row(marian) \
   row(mbart) \
   row(mistral) \
+  row(mpnet) \
   row(opt) \
   row(owlv2) \
   row(owlvit) \

@@ -13,14 +13,8 @@ using namespace nn;
 
 namespace {
 
-// padding_idx + the number of tokens so far, padding_idx itself where there is padding.
 Value positions(const Scope& s, const BertConfig& c, const TextInputs& in) {
-  Value ids = in.position_ids;
-  if (!ids && in.input_ids) {
-    const Value padding = s.builder().scalar(in.input_ids.type(), static_cast<double>(c.pad_token_id));
-    const Value token = cast(s, unary(s, "Not", equal(s, in.input_ids, padding)), DataType::int32);
-    ids = add(s, mul(s, cumsum(s, token, 1), token), static_cast<double>(c.pad_token_id));
-  }
+  const Value ids = in.position_ids ? in.position_ids : token_positions(s, in.input_ids, c.pad_token_id);
   return embedding(s["position_embeddings"], ids, c.max_position_embeddings, c.hidden_size);
 }
 

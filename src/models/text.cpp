@@ -77,6 +77,13 @@ Result<std::vector<InputSpec>> text_input_specs(const InputRequest& request, con
   return inputs;
 }
 
+Value token_positions(const Scope& s, Value input_ids, std::int64_t padding) {
+  if (!input_ids) return {};
+  const Value is_padding = equal(s, input_ids, s.builder().scalar(input_ids.type(), static_cast<double>(padding)));
+  const Value token = cast(s, unary(s, "Not", is_padding), DataType::int32);
+  return add(s, mul(s, cumsum(s, token, 1), token), static_cast<double>(padding));
+}
+
 Outputs token_logits(const Scope& root, Value hidden, std::int64_t labels) {
   return {linear(root["classifier"], hidden, labels)};
 }

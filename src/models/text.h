@@ -28,6 +28,9 @@ struct TextLimits {
 // usage where a longer one is asked for than there are positions.
 Result<std::vector<InputSpec>> text_input_specs(const InputRequest& request, const TextLimits& limits);
 
+// Positions that skip padding: `padding` + the number of tokens so far, `padding` itself where there is padding.
+Value token_positions(const Scope& s, Value input_ids, std::int64_t padding);
+
 // [batch, sequence, width] -> [batch, sequence, labels], by root's `classifier`.
 Outputs token_logits(const Scope& root, Value hidden, std::int64_t labels);
 // -> start and end [batch, sequence], by root's `qa_outputs`. malformed where there are not two labels.

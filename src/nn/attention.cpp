@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "nn/distances.h"
 #include "nn/ops.h"
 
 namespace mk::nn {
@@ -16,11 +17,7 @@ Value additive_mask(const Scope& s, Value attention_mask) {
 Value causal_mask(const Scope& s, Value like) {
   if (!like) return {};
   Builder& b = s.builder();
-  const Dim length = like.dim(1);
-  const Value end = length.is_known() ? b.scalar(DataType::int64, static_cast<double>(length.value))
-                                      : Op(s, "Squeeze", {size(s, like, 1)}).out(DataType::int64, {});
-  const Value positions =
-      Op(s, "Range", {b.scalar(DataType::int64, 0), end, b.scalar(DataType::int64, 1)}).out(DataType::int64, {length});
+  const Value positions = ramp(s, like);
   const Value later = greater(s, unsqueeze(s, positions, 0), unsqueeze(s, positions, 1));
   const Value mask = mul(s, cast(s, later, b.float_type()), b.mask_value());
   return unsqueeze(s, unsqueeze(s, mask, 0), 0);
@@ -42,32 +39,6 @@ Value attend(const Scope& s, Value scores, Value mask, Value values) {
   const Value weights = softmax(s, mask ? add(s, scores, mask) : scores);
   return merge_heads(s, matmul(s, weights, values));
 }
-
-namespace {
-
-// Scores of x against every distance, [..., rows, 2 * rows - 1], to one column per key: row i is shifted left by
-// rows - 1 - i (Huang et al. 2018), by padding and reading the same memory with other row lengths.
-Value skew(const Scope& s, Value scores, Value x) {
-  Builder& b = s.builder();
-  const Dim rows = x.dim(2);
-  const Shape leading{x.dim(0), x.dim(1)};
-  const auto sized = [&](const Dim& third, const Dim& fourth) { return Shape{leading[0], leading[1], third, fourth}; };
-  const Dim twice = rows.is_known() ? Dim::known(2 * rows.value) : Dim{};
-  const Dim distances = scores.dim(3);
-  const Value length = size(s, x, 2);
-  const Value narrow = rows.is_known() ? b.integers({keep, keep, rest, rows.value})
-                                       : concat(s, {b.integers({keep, keep, rest}), length}, 0);
-  const Value wide = rows.is_known() ? b.integers({keep, keep, rows.value, rest})
-                                     : concat(s, {b.integers({keep, keep}), length, b.integers({rest})}, 0);
-
-  Value y = Op(s, "Pad", {scores, b.integers({0, 0, 0, 1, 0, 0, 0, 0})}).out(x.type(), sized(rows, twice));
-  y = Op(s, "Reshape", {y, narrow}).out(x.type(), sized(twice, rows));
-  y = slice(s, y, 2, 1, to_the_end);
-  y = Op(s, "Reshape", {y, wide}).out(x.type(), sized(rows, distances));
-  return Op(s, "Slice", {y, b.integers({0}), length, b.integers({3})}).out(x.type(), sized(rows, rows));
-}
-
-}  // namespace
 
 Value relative_scores(const Scope& s, Value x, std::int64_t positions, bool ascending) {
   if (!x) return {};
@@ -92,7 +63,7 @@ Value relative_scores(const Scope& s, Value x, std::int64_t positions, bool asce
   const Dim distances = rows.is_known() ? Dim::known(2 * rows.value - 1) : Dim{};
   const Value window = Op(s, "Slice", {table, begin, end, b.integers({0}), b.integers({ascending ? 1 : -1})})
                            .out(x.type(), {distances, x.dim(3)});
-  return skew(s, matmul(s, x, transpose(s, window, {1, 0})), x);
+  return columns_by_distance(s, matmul(s, x, transpose(s, window, {1, 0})));
 }
 
 }  // namespace mk::nn
