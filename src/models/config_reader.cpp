@@ -89,6 +89,14 @@ std::vector<std::int64_t> ConfigReader::depths(std::string_view key, const std::
   return otherwise;
 }
 
+std::vector<std::int64_t> ConfigReader::indices(std::string_view key, const std::vector<std::int64_t>& otherwise) {
+  std::vector<std::int64_t> values = keep(config_.integers(key, otherwise), otherwise);
+  if (values.size() > static_cast<std::size_t>(most_layers))
+    fail(ErrorCode::malformed, fmt::format("{} has {} values", key, values.size()));
+  for (std::int64_t& value : values) value = within(key, value, 0, most_layers);
+  return values;
+}
+
 std::array<std::int64_t, 2> ConfigReader::pair(std::string_view key, std::int64_t otherwise) {
   const auto both = keep(config_.pair(key, otherwise), std::pair(otherwise, otherwise));
   constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();

@@ -35,6 +35,8 @@ class ConfigReader {
   // Numbers of layers of one or more stages, each 1 or more, together 10,000 at most.
   std::vector<std::int64_t> depths(std::string_view key, const std::vector<std::int64_t>& otherwise);
   std::vector<std::int64_t> sizes(std::string_view key, const std::vector<std::int64_t>& otherwise);
+  // Numbers of layers or of stages, from 0 on; there may be none of them.
+  std::vector<std::int64_t> indices(std::string_view key, const std::vector<std::int64_t>& otherwise);
   std::array<std::int64_t, 2> pair(std::string_view key, std::int64_t otherwise);  // height, width; one number is both
   std::vector<double> numbers(std::string_view key);                               // none where it is absent
   std::vector<std::string> strings(std::string_view key);                          // none where it is absent

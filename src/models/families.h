@@ -39,6 +39,11 @@
   row(qwen3) \
   row(resnet) \
   row(roberta) \
+  row(sam) \
+  row(sam2) \
+  row(sam2_video) \
+  row(sam2_vision_model) \
+  row(sam_vision_model) \
   row(siglip) \
   row(siglip_text_model) \
   row(siglip_vision_model) \

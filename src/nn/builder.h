@@ -164,6 +164,11 @@ class Op {
     if (node_) node_->set_attribute(Attribute(name, std::move(value)));
     return *this;
   }
+  // Puts an input at a place beyond those given; optional ones in between are absent.
+  Op& at(std::size_t index, Value input) {
+    if (node_ && input) node_->set_input(index, input.ir());
+    return *this;
+  }
   // Its only output.
   Value out(DataType type, Shape shape);
   Value like(Value x) { return out(x.type(), x.shape()); }

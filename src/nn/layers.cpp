@@ -141,6 +141,18 @@ Value conv2d(const Scope& s, Value x, const Convolution& c) {
                    window_count(s, x.dim(3), c.kernel[1], c.stride[1], c.padding[1])});
 }
 
+Value upscaling_conv2d(const Scope& s, Value x, std::int64_t channels, std::int64_t kernel, bool bias) {
+  if (!x) return {};
+  s.is_a("ConvTranspose2d");
+  std::vector<Value> inputs{x, s.weight("weight", {x.dim(1).value, channels, kernel, kernel})};
+  if (bias) inputs.push_back(s.weight("bias", {channels}));
+  const auto larger = [&](const Dim& dim) { return dim.is_known() ? Dim::known(dim.value * kernel) : Dim{}; };
+  return Op(s, "ConvTranspose", inputs)
+      .with("kernel_shape", std::vector<std::int64_t>{kernel, kernel})
+      .with("strides", std::vector<std::int64_t>{kernel, kernel})
+      .out(x.type(), {x.dim(0), Dim::known(channels), larger(x.dim(2)), larger(x.dim(3))});
+}
+
 Value conv1d(const Scope& s, Value x, const Convolution1d& c) {
   if (!x) return {};
   const std::int64_t groups = std::max<std::int64_t>(c.groups, 1);
@@ -192,6 +204,27 @@ Value max_pool2d(const Scope& s, Value x, std::int64_t kernel, std::int64_t stri
       .with("pads", both_sides({padding, padding}));
   return pool.out(x.type(), {x.dim(0), x.dim(1), window_count(s, x.dim(2), kernel, stride, padding),
                              window_count(s, x.dim(3), kernel, stride, padding)});
+}
+
+Value resize(const Scope& s, Value x, std::array<std::int64_t, 2> size, Interpolation interpolation) {
+  if (!x) return {};
+  Builder& b = s.builder();
+  const auto [height, width] = size;
+  if (x.dim(2).value == height && x.dim(3).value == width) return x;
+  const std::int64_t batch = x.dim(0).value, channels = x.dim(1).value;
+  const Value sizes = x.dim(0).is_known() ? b.integers({batch, channels, height, width})
+                                          : concat(s, {nn::size(s, x, 0), b.integers({channels, height, width})}, 0);
+  const bool nearest = interpolation == Interpolation::nearest;
+  if (!sizes) return {};
+  Op op(s, "Resize", {x});
+  op.at(3, sizes)
+      .with("mode", nearest                                    ? "nearest"
+                    : interpolation == Interpolation::bilinear ? "linear"
+                                                               : "cubic")
+      .with("coordinate_transformation_mode", nearest ? "asymmetric" : "half_pixel");
+  if (nearest) op.with("nearest_mode", "floor");
+  if (interpolation == Interpolation::bicubic) op.with("cubic_coeff_a", -0.75F);
+  return op.out(x.type(), {x.dim(0), x.dim(1), Dim::known(height), Dim::known(width)});
 }
 
 Value global_average_pool(const Scope& s, Value x) {

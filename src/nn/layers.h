@@ -39,6 +39,8 @@ struct Convolution {
 };
 // nn.Conv2d on [batch, channels, height, width]. usage where the image is smaller than the kernel.
 Value conv2d(const Scope& s, Value x, const Convolution& convolution);
+// nn.ConvTranspose2d with a stride as wide as its kernel: each pixel becomes a square of kernel x kernel.
+Value upscaling_conv2d(const Scope& s, Value x, std::int64_t channels, std::int64_t kernel, bool bias = true);
 
 struct Convolution1d {
   std::int64_t channels = 0;  // of the result
@@ -52,6 +54,9 @@ Value conv1d(const Scope& s, Value x, const Convolution1d& convolution);
 Value conv1d(const Scope& s, Value x, Value weight, const Convolution1d& convolution);
 
 Value max_pool2d(const Scope& s, Value x, std::int64_t kernel, std::int64_t stride, std::int64_t padding);
+// nn.functional.interpolate of [batch, channels, height, width] to a height and a width, without aligned corners.
+enum class Interpolation { nearest, bilinear, bicubic };
+Value resize(const Scope& s, Value x, std::array<std::int64_t, 2> size, Interpolation interpolation);
 // nn.AdaptiveAvgPool2d((1, 1)): [batch, channels, 1, 1].
 Value global_average_pool(const Scope& s, Value x);
 

@@ -84,6 +84,7 @@ Result<Case> read_case(const Path& folder) {
   c.task = json.at("task");
   c.atol = json.at("atol");
   c.rtol = json.at("rtol");
+  if (c.name.starts_with("sam")) c.half_is_looser_by = 2000;  // sines of many times a pixel's position
   MK_TRY(c.inputs, read_tensors(folder / "inputs.safetensors"));
   for (HostTensor& input : c.inputs) {
     if (input.type != DataType::int64) continue;

@@ -18,6 +18,7 @@ struct Case {
   Path folder;
   std::string name, task;
   double atol = 0, rtol = 0;
+  double half_is_looser_by = 50;    // of graphs in half precision
   std::vector<HostTensor> inputs;   // integers as int32
   std::vector<HostTensor> outputs;  // those that the task's contract has
   std::vector<std::string> tags;    // all that the module tree allows

@@ -101,7 +101,7 @@ TEST_P(GoldenTest, HalfPrecisionIsClose) {
   for (const Value* weight : built.model->graph->initializers())
     EXPECT_NE(weight->type.element, DataType::float32) << weight->name();
   for (const Value* output : built.model->graph->outputs()) EXPECT_EQ(output->type.element, DataType::float32);
-  expect_results(*built.model, 50);
+  expect_results(*built.model, case_.half_is_looser_by);
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, GoldenTest, ::testing::ValuesIn(case_folders("cases")), test_name);
