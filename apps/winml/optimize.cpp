@@ -11,9 +11,9 @@
 #include "base/json.h"
 #include "build/numeric_check.h"
 #include "build/pass_policy.h"
+#include "graph/model_acceptance.h"
 #include "graph/onnx_reader.h"
 #include "graph/onnx_writer.h"
-#include "graph/verifier.h"
 #include "hub/resolve.h"
 #include "optimize/passes.h"
 #include "winml/capability_file.h"
@@ -145,25 +145,6 @@ std::uint64_t bytes_of(const std::vector<Path>& files) {
   return bytes;
 }
 
-bool has_all_data(const Model& model) {
-  const auto is_missing = [](const Value* value) {
-    const Tensor& tensor = *value->initializer();
-    return !tensor.data && !tensor.external.empty();
-  };
-  const std::vector<Value*>& list = model.graph->initializers();
-  return std::none_of(list.begin(), list.end(), is_missing);
-}
-
-// References to data files are relative to the model: where the data is missing they must stay right.
-Status same_folder(const Path& model, const Path& output) {
-  std::error_code ignored;
-  const Path from = std::filesystem::weakly_canonical(std::filesystem::absolute(model, ignored), ignored);
-  const Path to = std::filesystem::weakly_canonical(std::filesystem::absolute(output, ignored), ignored);
-  if (from.parent_path() == to.parent_path()) return {};
-  return fail(ErrorCode::failed, "data of the model is missing, so its references only hold in the model's folder",
-              to_utf8(output), "Write beside the model, or put its data files in place");
-}
-
 void say(const OptimizeReport& report, Context& context) {
   for (const std::string& note : report.notes) context.progress.info("shapes: " + note);
   for (const NearMiss& miss : report.near_misses) {
@@ -193,24 +174,19 @@ Result<OptimizeCommandReport> run(const OptimizeCommandOptions& o, Context& cont
       o.output.value_or(source.onnx.parent_path() / path_from_utf8(to_utf8(source.onnx.stem()) + "_opt.onnx"));
   if (!o.check_optim) MK_CHECK(guard_overwrite(output, o.overwrite));
 
-  MK_TRY(std::unique_ptr<Model> model,
-         read_onnx(source.onnx, {.progress = &context.progress, .require_external_data = false}));
-  const bool complete = has_all_data(*model);
+  MK_TRY(std::unique_ptr<Model> model, read_onnx(source.onnx, {.progress = &context.progress}));
   if (!o.check_optim) {
     MK_CHECK(keep_inputs(output, source.onnx, model->external_locations,
                          o.config ? std::vector<Path>{*o.config} : std::vector<Path>{}));
-    if (!complete) MK_CHECK(same_folder(source.onnx, output));
   }
-  MK_CHECK(verify(*model));
+  MK_CHECK(accept_model(*model, context.progress));
   if (o.check_optim) {
     MK_TRY(report.findings, probe(*model, selection));
     return report;
   }
   OptimizeOptions options{
       .capabilities = selection.passes, .standard_only = selection.standard_only, .explain = context.verbosity > 0};
-  if (o.verify && !complete) {
-    context.progress.warn("the numbers were not compared: data of the model is missing");
-  } else if (o.verify) {
+  if (o.verify) {
     options.check = [&report, check = numeric_check({.ort = o.ort, .tolerance = o.tolerance}, context.progress)](
                         const Model& before, const Model& after) {
       const auto checking = Clock::now();

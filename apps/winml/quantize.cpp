@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/publish.h"
 #include "build/quantize_stage.h"
+#include "graph/model_acceptance.h"
 #include "graph/onnx_reader.h"
 #include "graph/onnx_writer.h"
 #include "hub/resolve.h"
@@ -69,6 +70,7 @@ Result<QuantizeCommandReport> run(const QuantizeCommandOptions& o, Context& cont
     if (path) others.push_back(path_from_utf8(*path));
   }
   MK_CHECK(keep_inputs(output, source.onnx, model->external_locations, std::move(others)));
+  MK_CHECK(accept_model(*model, context.progress));
   MK_CHECK(check_quantizable(*model, plan.passes));
   QuantizeCommandReport report;
   report.model = source.onnx;

@@ -13,10 +13,10 @@
 #include "build/quantize_stage.h"
 #include "export/model_metadata.h"
 #include "export/side_files.h"
+#include "graph/model_acceptance.h"
 #include "graph/onnx_reader.h"
 #include "graph/onnx_writer.h"
 #include "graph/summary.h"
-#include "graph/verifier.h"
 
 namespace mk {
 namespace {
@@ -95,10 +95,9 @@ Result<StageOutcome> export_stage(BuildState& state) {
 
 Result<StageOutcome> read_stage(BuildState& state) {
   MK_TRY(state.graph, read_onnx(state.request.model.onnx, {.progress = &state.progress}));
-  MK_CHECK(verify(*state.graph));
-  MK_CHECK(check_onnx(*state.graph));
+  MK_TRY(const bool mended, accept_model(*state.graph, state.progress));
   // Data moves to one file beside the model, under our name.
-  state.changed = !state.graph->external_locations.empty();
+  state.changed = mended || !state.graph->external_locations.empty();
   return StageOutcome{fmt::format("opset {}, {} nodes", state.graph->opset(), state.graph->graph->node_count())};
 }
 

@@ -113,6 +113,7 @@ Status ModelInference::infer_node(Node& node) {
                   "The model cannot run; it has to be exported again");
     }
     note(node, node.op_type + ": " + inferred.problem);
+    report_.notes.back().refused = is_onnx(node.domain);
   }
   doubtful |= merge_outputs(node, inferred.outputs);
   for (const Value* output : node.outputs()) {
@@ -147,6 +148,12 @@ Result<InferredTypes> ModelInference::infer_types(const NodeFacts& facts) {
     for (std::size_t i = 0; i < result.outputs.size(); ++i) result.outputs[i] = branch->outputs()[i]->type;
   }
   if (node.op_type == "Loop" && result.problem.empty()) complete_loop(facts, result.outputs);
+  if (node.op_type == "Conv" || node.op_type == "ConvTranspose") {
+    if (std::string problem = convolution_problem(facts); !problem.empty()) {
+      result.problem = std::move(problem);
+      result.impossible = true;
+    }
+  }
   const ShapeCompletion completion = shape_completion(node.op_type);
   if (completion && result.problem.empty()) completion(facts, result.outputs);
   return result;

@@ -311,6 +311,36 @@ constexpr std::array must_match{
 
 }  // namespace
 
+bool agrees(const OperatorSchema& known, const Node& node) {
+  const onnx::OpSchema& schema = *known.schema;
+  const auto in_range = [](std::size_t count, int least, int most) {
+    return count >= static_cast<std::size_t>(std::max(least, 0)) && count <= static_cast<std::size_t>(most);
+  };
+  if (schema.deprecated() || !in_range(node.inputs().size(), schema.min_input(), schema.max_input()) ||
+      !in_range(node.outputs().size(), schema.min_output(), schema.max_output()))
+    return false;
+  for (std::size_t i = 0; i < std::min(node.inputs().size(), schema.inputs().size()); ++i) {
+    if (!node.input(i) && schema.inputs()[i].GetOption() == onnx::OpSchema::Single) return false;
+  }
+  for (const Attribute& given : node.attributes()) {
+    const auto declared = schema.attributes().find(given.name);
+    if (declared == schema.attributes().end()) {
+      if (!given.name.starts_with("__")) return false;
+    } else if (static_cast<int>(given.kind) != static_cast<int>(declared->second.type)) {
+      return false;
+    }
+  }
+  return std::ranges::all_of(schema.attributes(), [&](const auto& row) {
+    return !row.second.required || node.attribute(row.first) != nullptr;
+  });
+}
+
+std::int64_t newest_opset(std::string_view domain) {
+  const auto& versions = onnx::OpSchemaRegistry::DomainToVersionRange::Instance().Map();
+  const auto found = versions.find(domain == "ai.onnx" ? std::string() : std::string(domain));
+  return found == versions.end() ? 0 : found->second.second;
+}
+
 InferredTypes infer_by_schema(const OperatorSchema& schema, const NodeFacts& node) {
   InferredTypes result{std::vector<Type>(node.output_count()), {}, false};
   NodeInferenceContext context(node);

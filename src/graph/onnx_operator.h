@@ -28,6 +28,11 @@ class SchemaCache {
   std::unique_ptr<Entries> entries_;
 };
 
+// Whether a node has the inputs, outputs and attributes that the schema asks for, and no others.
+bool agrees(const OperatorSchema& schema, const Node& node);
+// The newest version of a domain that the library has operators of; 0 for domains that it does not know.
+std::int64_t newest_opset(std::string_view domain);
+
 InferredTypes infer_by_schema(const OperatorSchema& schema, const NodeFacts& node);
 // The elements of the first output, whose type is `output`; nothing where the schema does not propagate them.
 std::optional<KnownValue> propagate_by_schema(const OperatorSchema& schema, const NodeFacts& node, const Type& output);

@@ -12,8 +12,9 @@
 namespace mk {
 
 struct InferenceNote {
-  std::string node;     // its name, or op_type and first output
-  std::string message;  // why its outputs stay unknown, or what contradicts
+  std::string node;      // its name, or op_type and first output
+  std::string message;   // why its outputs stay unknown, or what contradicts
+  bool refused = false;  // an operator of ONNX that does not take these inputs or attributes
 };
 
 struct InferenceReport {

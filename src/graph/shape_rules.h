@@ -32,6 +32,9 @@ void complete_transposed_convolution(const NodeFacts& node, std::vector<Type>& o
 void complete_pooling(const NodeFacts& node, std::vector<Type>& outputs);
 void complete_resize(const NodeFacts& node, std::vector<Type>& outputs);
 
+// Why a convolution cannot run, told from its group and the channels that are known; empty where it may.
+std::string convolution_problem(const NodeFacts& node);
+
 // The shape of the first output where it has that rank; else null.
 Shape* shape_of_rank(std::vector<Type>& outputs, std::size_t rank);
 // Sets a dimension that is neither known nor symbolic.

@@ -2,6 +2,7 @@
 // (floor((length + padding - extent) / stride) + 1), their transpose, and resizing by factors that are whole.
 
 #include <cmath>
+#include <string>
 
 #include "graph/shape_rules.h"
 
@@ -70,6 +71,20 @@ void complete_windows(const NodeFacts& node, const Shape* weight, std::vector<Ty
 
 void complete_convolution(const NodeFacts& node, std::vector<Type>& outputs) {
   complete_windows(node, node.input_shape(node.node().op_type == "QLinearConv" ? 3 : 1), outputs);
+}
+
+std::string convolution_problem(const NodeFacts& node) {
+  const bool transposed = node.node().op_type == "ConvTranspose";
+  const std::int64_t group = node.integer("group", 1);
+  if (group < 1) return "a group of " + std::to_string(group);
+  const Shape* in = node.input_shape(0);
+  const Shape* weight = node.input_shape(1);
+  if (!in || !weight || in->size() < 3 || weight->size() < 3) return {};
+  const std::int64_t channels = (*in)[1].value, taken = (*weight)[transposed ? 0 : 1].value;
+  if (channels < 1 || taken < 1) return {};
+  const std::int64_t expected = transposed ? taken : taken * group;
+  if (channels == expected) return {};
+  return "an input of " + std::to_string(channels) + " channels for weights that take " + std::to_string(expected);
 }
 
 void complete_pooling(const NodeFacts& node, std::vector<Type>& outputs) {
