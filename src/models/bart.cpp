@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "models/families.h"
@@ -21,17 +20,6 @@ namespace {
 
 constexpr double norm_epsilon = 1e-5;
 
-// model_type, positions, pre_norm, embedding_norm, norm_before_positions, scaled_word_embedding, logits_bias, ...
-constexpr std::array styles{
-    BartStyle{"bart", BartPositions::learned_from_2, false, true, false, true, true, "gelu", 1024},
-    BartStyle{"mbart", BartPositions::learned_from_2, true, true, false, true, true, "gelu", 1024},
-    BartStyle{"marian", BartPositions::sinusoids, false, false, false, false, true, "gelu", 1024},
-    BartStyle{"pegasus", BartPositions::sinusoids, true, false, false, false, true, "gelu", 1024},
-    BartStyle{"m2m_100", BartPositions::padded_sinusoids, true, false, false, true, false, "relu", 1024},
-    BartStyle{"blenderbot", BartPositions::learned, true, false, false, true, true, "gelu", 128},
-    BartStyle{"blenderbot-small", BartPositions::learned, false, true, true, false, true, "gelu", 512},
-};
-
 BartStack read_stack(ConfigReader& fields, const std::string& which, std::int64_t d_model) {
   BartStack stack;
   stack.layers = fields.count(which + "_layers", stack.layers);
@@ -47,7 +35,7 @@ BartStack read_stack(ConfigReader& fields, const std::string& which, std::int64_
 
 BartConfig BartConfig::read(const Family& family, ConfigReader& fields) {
   BartConfig c;
-  c.style = *std::ranges::find(styles, family.model_type, &BartStyle::model_type);
+  c.style = bart_style(family.model_type);
   c.stem = family.stem;
   c.d_model = fields.size("d_model", c.d_model);
   c.encoder = read_stack(fields, "encoder", c.d_model);
@@ -81,9 +69,11 @@ void tie_embeddings(const Scope& root, const BartConfig& c) {
   if (c.tie_word_embeddings) root.tie("lm_head.weight", shared);
 }
 
-Value word_embeddings(const Scope& s, const BartConfig& c, Value ids, std::int64_t vocabulary) {
-  const Scope table =
-      c.style.scaled_word_embedding ? s("embed_tokens", c.name("ScaledWordEmbedding")) : s["embed_tokens"];
+// Of the stack s of the model `model`.
+Value word_embeddings(const Scope& model, const Scope& s, const BartConfig& c, Value ids, std::int64_t vocabulary) {
+  const Scope& owner = c.style.shared_module ? model : s;
+  const char* const module = c.style.shared_module ? "shared" : "embed_tokens";
+  const Scope table = c.style.scaled_word_embedding ? owner(module, c.name("ScaledWordEmbedding")) : owner[module];
   const Value tokens = embedding(table, ids, vocabulary, c.d_model);
   return c.embed_scale == 1 ? tokens : mul(c.style.scaled_word_embedding ? table : s, tokens, c.embed_scale);
 }
@@ -149,7 +139,7 @@ Value mlp(const Scope& s, const BartConfig& c, Value x, std::int64_t width) {
 
 Value encoder(const Scope& model, const BartConfig& c, Value ids, Value mask) {
   const Scope s = model("encoder", c.name("Encoder"));
-  Value x = add(s, word_embeddings(s, c, ids, c.vocab_size), positions(s, c, ids, {}));
+  Value x = add(s, word_embeddings(model, s, c, ids, c.vocab_size), positions(s, c, ids, {}));
   if (c.style.embedding_norm) x = norm(s["layernorm_embedding"], x);
   mask = additive_mask(s, mask);
   for (std::int64_t i = 0; i < c.encoder.layers; ++i) {
@@ -170,7 +160,10 @@ struct Lookback {
 
 Value decoder(const Scope& model, const BartConfig& c, Value ids, Value states, Value states_mask, Lookback back) {
   const Scope s = model("decoder", c.name("Decoder"));
-  Value x = word_embeddings(s, c, ids, c.decoder_vocab_size);
+  // Where the tables are two, transformers gives the decoder's as many rows as the encoder's.
+  const auto* const found = s.builder().weights().dims("model.decoder.embed_tokens.weight");
+  const bool encoders = !c.share_embeddings && found && !found->empty() && found->front() == c.vocab_size;
+  Value x = word_embeddings(model, s, c, ids, encoders ? c.vocab_size : c.decoder_vocab_size);
   const auto normalized = [&](Value y) { return c.style.embedding_norm ? norm(s["layernorm_embedding"], y) : y; };
   if (c.style.norm_before_positions) x = normalized(x);
   x = add(s, x, positions(s, c, ids, back.position));

@@ -26,10 +26,13 @@ struct BartStyle {
   bool embedding_norm;         // layernorm_embedding
   bool norm_before_positions;  // of the decoder
   bool scaled_word_embedding;  // a module of its own
+  bool shared_module;          // the stacks look tokens up in the model's `shared`
   bool logits_bias;            // final_logits_bias
   std::string_view activation;
   std::int64_t positions_count;
 };
+
+const BartStyle& bart_style(std::string_view model_type);
 
 // One of the two stacks.
 struct BartStack {

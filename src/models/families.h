@@ -30,6 +30,7 @@
   row(mbart) \
   row(mistral) \
   row(mpnet) \
+  row(mt5) \
   row(opt) \
   row(owlv2) \
   row(owlvit) \
@@ -48,6 +49,7 @@
   row(siglip_text_model) \
   row(siglip_vision_model) \
   row(smollm3) \
+  row(t5) \
   row(vit) \
   row(wav2vec2) \
   row(wav2vec2_emotion_regression) \
