@@ -94,8 +94,10 @@ Value padded_positions(const Scope& s, const BartConfig& c, Value ids, Value pos
 Value positions(const Scope& parent, const BartConfig& c, Value ids, Value position) {
   const bool learned =
       c.style.positions == BartPositions::learned || c.style.positions == BartPositions::learned_from_2;
-  const Scope s =
-      parent("embed_positions", c.name(learned ? "LearnedPositionalEmbedding" : "SinusoidalPositionalEmbedding"));
+  const char* const kind = c.style.plain_positions ? "PositionalEmbedding"
+                           : learned               ? "LearnedPositionalEmbedding"
+                                                   : "SinusoidalPositionalEmbedding";
+  const Scope s = parent("embed_positions", c.name(kind));
   if (c.style.positions == BartPositions::padded_sinusoids) return padded_positions(s, c, ids, position);
   const std::int64_t unused = c.style.positions == BartPositions::learned_from_2 ? 2 : 0;
   const std::int64_t count = c.max_position_embeddings;
@@ -119,17 +121,18 @@ Value queries(const Scope& s, Value x, std::int64_t width, std::int64_t heads) {
 }
 
 // Of x over `states` (x itself where it looks at its own).
-Value attention(const Scope& s, Value x, Value states, std::int64_t heads, Value mask) {
+Value attention(const Scope& s, const BartConfig& c, Value x, Value states, std::int64_t heads, Value mask) {
   const std::int64_t width = x.dim(-1).value;
-  const Value key = split_keys(s, linear(s["k_proj"], states, width), heads);
+  const Value key = split_keys(s, linear(s["k_proj"], states, width, c.style.key_bias), heads);
   const Value value = split_heads(s, linear(s["v_proj"], states, width), heads);
   const Value scores = matmul(s, split_heads(s, queries(s, x, width, heads), heads), key);
   return linear(s["out_proj"], attend(s, scores, mask, value), width);
 }
 
-Value step_attention(const Scope& s, Value x, std::int64_t heads, StepCache& cache, std::size_t layer) {
+Value step_attention(const Scope& s, const BartConfig& c, Value x, std::int64_t heads, StepCache& cache,
+                     std::size_t layer) {
   const std::int64_t width = x.dim(-1).value;
-  const Value key = linear(s["k_proj"], x, width), value = linear(s["v_proj"], x, width);
+  const Value key = linear(s["k_proj"], x, width, c.style.key_bias), value = linear(s["v_proj"], x, width);
   return linear(s["out_proj"], attend_step(s, cache, layer, heads, queries(s, x, width, heads), key, value), width);
 }
 
@@ -137,28 +140,21 @@ Value mlp(const Scope& s, const BartConfig& c, Value x, std::int64_t width) {
   return linear(s["fc2"], activation(s, "activation_fn", c.activation_function, linear(s["fc1"], x, width)), c.d_model);
 }
 
-Value encoder(const Scope& model, const BartConfig& c, Value ids, Value mask) {
-  const Scope s = model("encoder", c.name("Encoder"));
-  Value x = add(s, word_embeddings(model, s, c, ids, c.vocab_size), positions(s, c, ids, {}));
-  if (c.style.embedding_norm) x = norm(s["layernorm_embedding"], x);
-  mask = additive_mask(s, mask);
+}  // namespace
+
+Value bart_encoder_layers(const Scope& s, const BartConfig& c, Value x, Value mask, std::vector<Value>* taken) {
   for (std::int64_t i = 0; i < c.encoder.layers; ++i) {
+    if (taken) taken->push_back(x);
     const Scope layer = s("layers", i, c.name("EncoderLayer"));
     x = residual(layer, c, "self_attn_layer_norm", x, [&](Value y) {
-      return attention(layer("self_attn", c.name("Attention")), y, y, c.encoder.heads, mask);
+      return attention(layer("self_attn", c.name("Attention")), c, y, y, c.encoder.heads, mask);
     });
     x = residual(layer, c, "final_layer_norm", x, [&](Value y) { return mlp(layer, c, y, c.encoder.ffn); });
   }
   return c.style.pre_norm ? norm(s["layer_norm"], x) : x;
 }
 
-// What the decoder's own attention looks at: a cache, or all tokens before each.
-struct Lookback {
-  StepCache* cache = nullptr;
-  Value position, causal;
-};
-
-Value decoder(const Scope& model, const BartConfig& c, Value ids, Value states, Value states_mask, Lookback back) {
+Value bart_decoder(const Scope& model, const BartConfig& c, Value ids, Value states, Value states_mask, Lookback back) {
   const Scope s = model("decoder", c.name("Decoder"));
   // Where the tables are two, transformers gives the decoder's as many rows as the encoder's.
   const auto* const found = s.builder().weights().dims("model.decoder.embed_tokens.weight");
@@ -173,15 +169,24 @@ Value decoder(const Scope& model, const BartConfig& c, Value ids, Value states, 
     const Scope layer = s("layers", i, c.name("DecoderLayer"));
     x = residual(layer, c, "self_attn_layer_norm", x, [&](Value y) {
       const Scope own = layer("self_attn", c.name("Attention"));
-      return back.cache ? step_attention(own, y, c.decoder.heads, *back.cache, static_cast<std::size_t>(i))
-                        : attention(own, y, y, c.decoder.heads, back.causal);
+      return back.cache ? step_attention(own, c, y, c.decoder.heads, *back.cache, static_cast<std::size_t>(i))
+                        : attention(own, c, y, y, c.decoder.heads, back.causal);
     });
     x = residual(layer, c, "encoder_attn_layer_norm", x, [&](Value y) {
-      return attention(layer("encoder_attn", c.name("Attention")), y, states, c.decoder.heads, states_mask);
+      return attention(layer("encoder_attn", c.name("Attention")), c, y, states, c.decoder.heads, states_mask);
     });
     x = residual(layer, c, "final_layer_norm", x, [&](Value y) { return mlp(layer, c, y, c.decoder.ffn); });
   }
   return c.style.pre_norm ? norm(s["layer_norm"], x) : x;
+}
+
+namespace {
+
+Value encoder(const Scope& model, const BartConfig& c, Value ids, Value mask) {
+  const Scope s = model("encoder", c.name("Encoder"));
+  Value x = add(s, word_embeddings(model, s, c, ids, c.vocab_size), positions(s, c, ids, {}));
+  if (c.style.embedding_norm) x = norm(s["layernorm_embedding"], x);
+  return bart_encoder_layers(s, c, x, additive_mask(s, mask));
 }
 
 Outputs encoder_states(const Scope& root, const BartConfig& c, const TextInputs& in) {
@@ -193,12 +198,8 @@ Outputs decoder_step(const Scope& root, const BartConfig& c, const StepInputs& i
   tie_embeddings(root, c);
   const Scope model = root("model", c.name("Model"));
   StepCache cache = in.cache(model, c.decoder.layers, c.decoder.heads, c.d_model / c.decoder.heads);
-  if (!root.builder().ok()) return {};
-  if (!in.position) {
-    root.builder().fail({ErrorCode::usage, "the decoder needs cache_position among its inputs", "", ""});
-    return {};
-  }
-  const Value x = decoder(model, c, in.input_ids, in.encoder_states, in.encoder_mask, {&cache, in.position, {}});
+  if (!in.needs_position(root)) return {};
+  const Value x = bart_decoder(model, c, in.input_ids, in.encoder_states, in.encoder_mask, {&cache, in.position, {}});
   Value logits = linear(root["lm_head"], x, c.decoder_vocab_size, false);
   if (c.style.logits_bias && root.builder().weights().has("final_logits_bias"))
     logits = add(root, logits, root.weight("final_logits_bias", {1, c.decoder_vocab_size}));
@@ -227,7 +228,7 @@ Value states_of_text(const Scope& root, const BartConfig& c, const TextInputs& i
   const Scope model = root("model", c.name("Model"));
   const Value ids = moved(model, c, in.input_ids);
   const Value states = encoder(model, c, in.input_ids, in.attention_mask);
-  return decoder(model, c, ids, states, in.attention_mask, {nullptr, {}, causal_mask(model, ids)});
+  return bart_decoder(model, c, ids, states, in.attention_mask, {nullptr, {}, causal_mask(model, ids)});
 }
 
 Outputs sequence_classifier(const Scope& root, const BartConfig& c, const TextInputs& in) {

@@ -29,7 +29,9 @@ struct BartStyle {
   bool shared_module;          // the stacks look tokens up in the model's `shared`
   bool logits_bias;            // final_logits_bias
   std::string_view activation;
-  std::int64_t positions_count;
+  std::int64_t positions_count;  // by default
+  bool key_bias = true;
+  bool plain_positions = false;  // the class of learned positions is no LearnedPositionalEmbedding
 };
 
 const BartStyle& bart_style(std::string_view model_type);
@@ -52,6 +54,18 @@ struct BartConfig {
   static BartConfig read(const Family& family, ConfigReader& fields);
   std::string name(std::string_view suffix) const { return stem + std::string(suffix); }
 };
+
+// What the decoder's own attention looks at: a cache, or all tokens before each.
+struct Lookback {
+  nn::StepCache* cache = nullptr;
+  Value position, causal;
+};
+// The child `decoder` of `model`: its states of `ids` over the encoder's, [batch, length, d_model].
+Value bart_decoder(const Scope& model, const BartConfig& c, Value ids, Value states, Value states_mask, Lookback back);
+// The layers of an encoder `s`, and the norm behind them. The mask is what is added to scores. `taken` gets what each
+// layer takes.
+Value bart_encoder_layers(const Scope& s, const BartConfig& c, Value x, Value mask,
+                          std::vector<Value>* taken = nullptr);
 
 // The families of this kind differ in names and heads only.
 Family bart_family(std::string_view model_type, std::string_view stem, std::string_view suffix,

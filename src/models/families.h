@@ -53,6 +53,7 @@
   row(vit) \
   row(wav2vec2) \
   row(wav2vec2_emotion_regression) \
+  row(whisper) \
   row(xlm_roberta)
 // clang-format on
 

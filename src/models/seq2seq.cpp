@@ -70,6 +70,11 @@ StepInputs StepInputs::read(const Scope& root, HeadContext& context) {
   return in;
 }
 
+bool StepInputs::needs_position(const Scope& s) const {
+  if (s.builder().ok()) expect(s, static_cast<bool>(position), "the decoder needs cache_position among its inputs");
+  return s.builder().ok();
+}
+
 StepCache StepInputs::cache(const Scope& s, std::int64_t layers, std::int64_t heads, std::int64_t size) const {
   expect(s, static_cast<std::int64_t>(keys.size()) == layers,
          fmt::format("the inputs have a cache of {} layers, and the decoder has {}", keys.size(), layers));

@@ -20,6 +20,8 @@ struct StepInputs {
 
   // usage for inputs that are missing or of other types or shapes.
   static StepInputs read(const Scope& root, HeadContext& context);
+  // usage, and false, where a cache that does not slide comes without cache_position. False after any error.
+  bool needs_position(const Scope& s) const;
   // The cache with the mask of its kind. usage where it is not one of so many layers, heads and sizes.
   nn::StepCache cache(const Scope& s, std::int64_t layers, std::int64_t heads, std::int64_t size) const;
 };

@@ -53,6 +53,9 @@ struct Wav2Vec2States {
 // `s` is the base model's scope.
 Wav2Vec2States wav2vec2_model(const Scope& s, const Wav2Vec2Config& c, const WaveInputs& in, bool all = false);
 
+// The states' sum, weighted by the softmax of root's layer_weights: what use_weighted_layer_sum asks heads for.
+Value weighted_states(const Scope& root, const std::vector<Value>& states);
+
 // Heads; each builds the base model under the family's prefix.
 Outputs wav2vec2_hidden_states(const Scope& root, const Wav2Vec2Config& c, const WaveInputs& in);
 Outputs wav2vec2_ctc(const Scope& root, const Wav2Vec2Config& c, const WaveInputs& in);

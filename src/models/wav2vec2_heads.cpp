@@ -12,6 +12,18 @@ namespace mk::models {
 
 using namespace nn;
 
+Value weighted_states(const Scope& root, const std::vector<Value>& states) {
+  const auto count = static_cast<std::int64_t>(states.size());
+  std::vector<Value> parts;
+  for (const Value& state : states) parts.push_back(unsqueeze(root, state, 1));
+  if (!parts.front()) return {};
+  Shape shape = parts.front().shape();
+  shape[1] = Dim::known(count);
+  const Value all = Op(root, "Concat", parts).with("axis", 1).out(parts.front().type(), std::move(shape));
+  const Value weights = softmax(root, root.weight("layer_weights", {count}));
+  return reduce(root, "ReduceSum", mul(root, all, reshape(root, weights, {count, 1, 1})), {1}, false);
+}
+
 namespace {
 
 Scope base(const Scope& root, const Wav2Vec2Config& c) { return root(c.prefix, c.name("Model")); }
@@ -28,15 +40,7 @@ Value classified_states(const Scope& root, const Wav2Vec2Config& c, const WaveIn
   expect_no_adapter(root, c);
   const Wav2Vec2States states = wav2vec2_model(base(root, c), c, in, c.use_weighted_layer_sum);
   if (!c.use_weighted_layer_sum) return states.last;
-  const std::int64_t count = c.num_hidden_layers + 1;
-  std::vector<Value> parts;
-  for (const Value& state : states.all) parts.push_back(unsqueeze(root, state, 1));
-  if (!parts.front()) return {};
-  Shape shape = parts.front().shape();
-  shape[1] = Dim::known(count);
-  const Value all = Op(root, "Concat", parts).with("axis", 1).out(parts.front().type(), std::move(shape));
-  const Value weights = softmax(root, root.weight("layer_weights", {count}));
-  return reduce(root, "ReduceSum", mul(root, all, reshape(root, weights, {count, 1, 1})), {1}, false);
+  return weighted_states(root, states.all);
 }
 
 Outputs frame_classifier(const Scope& root, const Wav2Vec2Config& c, const WaveInputs& in) {
