@@ -110,7 +110,7 @@ TEST_F(OptimizeTest, DataThatIsMissingOrShortIsSaid) {
   ASSERT_OK(write_onnx(*model, split, publication, true, {.external = ExternalData::always}));
   ASSERT_OK(publication.commit());
   const auto refused = [&](int code, const std::string& what) {
-    for (const std::vector<std::string> command :
+    for (const std::vector<std::string>& command :
          {std::vector<std::string>{"optimize"}, {"quantize", "-p", "fp16"}, {"quantize", "-p", "w8a8"}}) {
       std::vector<std::string> arguments = command;
       arguments.insert(arguments.end(), {"-m", to_utf8(split), "-o", to_utf8(folder_ / "beside.onnx")});
@@ -144,7 +144,7 @@ TEST_F(OptimizeTest, WhatNoRuntimeTakesIsRefused) {
   Publication publication;
   ASSERT_OK(write_onnx(model, path, publication, true));
   ASSERT_OK(publication.commit());
-  for (const std::vector<std::string> command :
+  for (const std::vector<std::string>& command :
        {std::vector<std::string>{"optimize"}, {"quantize", "-p", "fp16"}, {"quantize"}, {"build"}}) {
     std::vector<std::string> arguments = command;
     arguments.insert(arguments.end(), {"-m", to_utf8(path), "-o", to_utf8(folder_ / "out"), "--no-verify"});
