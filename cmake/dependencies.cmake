@@ -22,6 +22,9 @@ set(ort_root "${MODELKIT_DEPS}/onnxruntime-1.32.0")
 add_library(onnxruntime_headers INTERFACE)
 target_include_directories(onnxruntime_headers SYSTEM INTERFACE "${ort_root}/include")
 
+# libcurl: only its headers, too.
+find_path(curl_headers curl/curl.h REQUIRED)
+
 find_package(JPEG REQUIRED)
 find_package(PNG REQUIRED)
 find_library(webp_library webp REQUIRED)

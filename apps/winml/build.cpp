@@ -163,7 +163,7 @@ Result<BuildReport> run(const BuildOptions& o, Context& context) {
   MK_CHECK(check_options(o));
   MK_TRY(const TargetPolicy policy, target_policy_of(o.target));
   BuildRequest request;
-  MK_TRY(request.model, resolve_model(*o.model, WantedModel::any));
+  MK_TRY(request.model, resolve_model(*o.model, WantedModel::any, context.hub));
   if (o.config) {
     MK_TRY(request.config, config_from_file(o, policy, context));
   } else {

@@ -14,11 +14,16 @@
 #include "winml/options.h"
 #include "winml/style.h"
 
+namespace mk {
+class Hub;
+}
+
 namespace mk::cli {
 
 // What a command may ask of its surroundings.
 struct Context {
   Progress& progress;           // stderr
+  Hub& hub;                     // for resolve_model(): one for the run, so that nothing is asked twice
   int verbosity = 0;            // -1 quiet, 0, 1 (-v), 2 (-vv)
   std::string format = "text";  // --format
   Style style;                  // of stdout

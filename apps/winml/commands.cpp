@@ -94,6 +94,8 @@ void describe_common(CommonOptions& common, const Command& command, OptionTable&
   options.flag("-q, --quiet", common.quiet, "Say nothing but errors");
   options.flag("--no-color", common.no_color,
                "No colour; NO_COLOR=1, CI=true and a stream that is no terminal do the same");
+  options.flag("--offline", common.offline,
+               "Open no connection: local files and the Hub's cache only; as HF_HUB_OFFLINE=1");
   options.flag("--debug", common.debug, "The same as -vv").hidden();
   options.flag("-h, --help", common.help, "Show this and exit");
 }

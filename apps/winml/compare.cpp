@@ -57,7 +57,7 @@ void describe(CompareCommandOptions& o, OptionTable& options) {
 }
 
 Result<std::unique_ptr<SampleSource>> samples_of(const CompareCommandOptions& o, const ResolvedModel& model,
-                                                 const Model& reference) {
+                                                 const Model& reference, Hub& hub) {
   if (!o.data) {
     ShapeOverrides shapes;
     if (o.shape_config) {
@@ -71,7 +71,7 @@ Result<std::unique_ptr<SampleSource>> samples_of(const CompareCommandOptions& o,
   data.split = o.split;
   data.assets = model.folder;
   if (o.model_id) {
-    MK_TRY(const ResolvedModel named, resolve_model(*o.model_id, WantedModel::any));
+    MK_TRY(const ResolvedModel named, resolve_model(*o.model_id, WantedModel::any, hub, Fetch::side_files));
     data.assets = named.folder;
   }
   data.most = static_cast<std::size_t>(o.samples);
@@ -81,10 +81,10 @@ Result<std::unique_ptr<SampleSource>> samples_of(const CompareCommandOptions& o,
 
 Result<CompareCommandReport> run(const CompareCommandOptions& o, Context& context) {
   MK_TRY(const auto tolerances, parse_tolerances(o.tolerances));
-  MK_TRY(const ResolvedModel model, resolve_model(o.model, WantedModel::onnx));
+  MK_TRY(const ResolvedModel model, resolve_model(o.model, WantedModel::onnx, context.hub));
   MK_TRY(const auto candidate, read_onnx(model.onnx, {.progress = &context.progress}));
   MK_TRY(const auto reference, read_onnx(o.reference, {.progress = &context.progress}));
-  MK_TRY(const auto source, samples_of(o, model, *reference));
+  MK_TRY(const auto source, samples_of(o, model, *reference, context.hub));
   MK_TRY(const auto runtime,
          Runtime::load({.ort = o.ort, .progress = &context.progress, .verbosity = context.verbosity}));
   CompareCommandReport report;

@@ -108,7 +108,7 @@ Result<ConfigReport> run(const ConfigOptions& o, Context& context) {
 
   std::optional<ResolvedModel> resolved;
   if (o.source.model) {
-    MK_TRY(resolved, resolve_model(*o.source.model, WantedModel::any));
+    MK_TRY(resolved, resolve_model(*o.source.model, WantedModel::any, context.hub, Fetch::configs));
   }
   ConfigReport report;
   if (resolved && resolved->is_onnx()) {

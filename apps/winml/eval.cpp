@@ -121,7 +121,7 @@ Result<EvalReport> evaluate(const EvalOptions& o, const ResolvedModel& model, Ev
   Path about = model.folder;
   std::string name = model.name();
   if (o.model_id) {
-    MK_TRY(const auto named, resolve_model(*o.model_id, WantedModel::any));
+    MK_TRY(const auto named, resolve_model(*o.model_id, WantedModel::any, context.hub, Fetch::side_files));
     about = named.folder;
     name = named.name();
   }
@@ -179,7 +179,7 @@ Result<EvalReport> compare(const EvalOptions& o, const ResolvedModel& model, Eva
   }
   MK_TRY(const auto runnable, runnable_model(model, {.task = report.subject.task, .target = {.ort = o.ort}}, context));
   report.subject.model_path = runnable.onnx;
-  MK_TRY(const auto reference, resolve_model(to_utf8(*o.reference), WantedModel::onnx));
+  MK_TRY(const auto reference, resolve_model(to_utf8(*o.reference), WantedModel::onnx, context.hub));
   CompareOptions options;
   options.samples = o.samples.value_or(options.samples);
   options.seed = static_cast<std::uint64_t>(o.seed.value_or(42));
@@ -239,7 +239,7 @@ Result<EvalReport> run(const EvalOptions& typed, Context& context) {
   MK_CHECK(check_combination(o));
   if (o.compares()) MK_CHECK(check_compares_on_cpu(typed));
   MK_CHECK(guard_overwrite(o.output, o.overwrite));
-  MK_TRY(const auto model, resolve_model(*o.model, WantedModel::any));
+  MK_TRY(const auto model, resolve_model(*o.model, WantedModel::any, context.hub));
   EvalReport empty;
   empty.subject.device = o.device.value_or("auto");
   empty.subject.ep = o.ep;

@@ -56,7 +56,7 @@ void describe(ExportOptions& o, OptionTable& options) {
 
 Result<ExportRequest> request_of(const ExportOptions& o, Context& context) {
   ExportRequest request;
-  MK_TRY(const ResolvedModel model, resolve_model(o.model, WantedModel::checkpoint));
+  MK_TRY(const ResolvedModel model, resolve_model(o.model, WantedModel::checkpoint, context.hub));
   request.folder = model.folder;
   request.model_id = model.name();
   MK_TRY(ExportLayers layers, read_export_layers(o.config, o.files, context.progress));

@@ -54,12 +54,12 @@ Result<TaskList> tasks_of(std::string_view model_type) {
   return TaskList(tasks.begin(), tasks.end());
 }
 
-Result<TaskList> list_tasks(const ModelSource& source) {
+Result<TaskList> list_tasks(const ModelSource& source, Hub& hub) {
   if (source.empty()) return TaskList(known_tasks().begin(), known_tasks().end());
   if (source.model_type) return tasks_of(*source.model_type);
   std::optional<ResolvedModel> resolved;
   if (source.model) {
-    MK_TRY(resolved, resolve_model(*source.model, WantedModel::checkpoint));
+    MK_TRY(resolved, resolve_model(*source.model, WantedModel::checkpoint, hub, Fetch::configs));
   }
   MK_TRY(const ModelConfig config, config_of(source, resolved));
   return tasks_of(config.model_type());
@@ -68,7 +68,7 @@ Result<TaskList> list_tasks(const ModelSource& source) {
 Result<InspectReport> run(const InspectOptions& o, Context& context) {
   if (o.task) MK_CHECK(check_task(*o.task));
   if (o.list_tasks) {
-    MK_TRY(TaskList tasks, list_tasks(o.source));
+    MK_TRY(TaskList tasks, list_tasks(o.source, context.hub));
     return InspectReport(std::move(tasks));
   }
   if (o.source.empty())
@@ -80,7 +80,7 @@ Result<InspectReport> run(const InspectOptions& o, Context& context) {
                          .list_tensors = list_tensors,
                          .build_config = context.verbosity > 0};
   if (o.source.model) {
-    MK_TRY(request.resolved, resolve_model(*o.source.model, WantedModel::any));
+    MK_TRY(request.resolved, resolve_model(*o.source.model, WantedModel::any, context.hub, Fetch::configs));
     if (request.resolved->is_onnx()) {
       MK_TRY(GraphFacts facts, inspect_graph(*request.resolved, list_tensors, context.progress));
       return InspectReport(std::move(facts));

@@ -13,6 +13,7 @@
 #include "base/progress.h"
 #include "base/system.h"
 #include "base/terminal.h"
+#include "hub/hub.h"
 #include "winml/arguments.h"
 #include "winml/commands.h"
 #include "winml/help.h"
@@ -93,8 +94,15 @@ int run_command(const RootOptions& root, Command command, std::span<const std::s
   if (root.common.quiet || common.quiet) verbosity = -1;
   catch_interrupts();
   const auto progress = make_console_progress({.verbosity = verbosity, .color = !no_color});
-  Context context{
-      .progress = *progress, .verbosity = verbosity, .format = common.format, .style = style_of(Stream::out, no_color)};
+  HubSettings settings = HubSettings::from_environment();
+  settings.user_agent = fmt::format("winml/{}", MODELKIT_VERSION);
+  if (root.common.offline || common.offline) settings.offline = "--offline";
+  Hub hub(std::move(settings), *progress);
+  Context context{.progress = *progress,
+                  .hub = hub,
+                  .verbosity = verbosity,
+                  .format = common.format,
+                  .style = style_of(Stream::out, no_color)};
   auto output = contained(invocation, command, context);
   if (!output) return report_error(output.error(), context.json(), no_color);
   return print(output->text, output->yes ? 0 : exit_code(ErrorCode::negative));

@@ -166,12 +166,12 @@ Result<OptimizeCommandReport> run(const OptimizeCommandOptions& o, Context& cont
   if (!(o.tolerance >= 0)) return fail(ErrorCode::usage, "--tolerance must be a number from 0 on");
   const auto start = Clock::now();
   MK_TRY(const Selection selection, selected(o, context));
-  MK_TRY(const ResolvedModel source, resolve_model(*o.model, WantedModel::onnx));
+  MK_TRY(const ResolvedModel source, resolve_model(*o.model, WantedModel::onnx, context.hub));
   report.model = source.onnx;
   report.reason = selection.reason;
   report.tolerance = o.tolerance;
   const Path output =
-      o.output.value_or(source.onnx.parent_path() / path_from_utf8(to_utf8(source.onnx.stem()) + "_opt.onnx"));
+      o.output.value_or(source.output_folder() / path_from_utf8(to_utf8(source.onnx.stem()) + "_opt.onnx"));
   if (!o.check_optim) MK_CHECK(guard_overwrite(output, o.overwrite));
 
   MK_TRY(std::unique_ptr<Model> model, read_onnx(source.onnx, {.progress = &context.progress}));

@@ -176,7 +176,7 @@ Result<RunnableModel> runnable(const PerfOptions& o, const ResolvedModel& model,
 
 Result<PerfReport> run(const PerfOptions& typed, Context& context) {
   PerfOptions o = typed;
-  MK_TRY(const auto model, resolve_model(o.model, WantedModel::any));
+  MK_TRY(const auto model, resolve_model(o.model, WantedModel::any, context.hub));
   MK_CHECK(merge_config(o));
   MK_CHECK(check_numbers(o));
   if (o.task) MK_CHECK(check_task(*o.task));

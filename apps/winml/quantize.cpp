@@ -57,8 +57,8 @@ Result<std::unique_ptr<SampleSource>> open_data(const std::optional<std::string>
 Result<QuantizeCommandReport> run(const QuantizeCommandOptions& o, Context& context) {
   const auto start = Clock::now();
   MK_TRY(const QuantizePlan plan, quantize_plan(o, context.progress));
-  MK_TRY(const ResolvedModel source, resolve_model(*o.model, WantedModel::onnx));
-  const Path output = o.output.value_or(source.onnx.parent_path() /
+  MK_TRY(const ResolvedModel source, resolve_model(*o.model, WantedModel::onnx, context.hub));
+  const Path output = o.output.value_or(source.output_folder() /
                                         path_from_utf8(to_utf8(source.onnx.stem()) + plan.suffix + ".onnx"));
   MK_CHECK(guard_overwrite(output, o.overwrite));
   note_plan(plan, source.onnx, output, context.progress);
@@ -87,7 +87,8 @@ Result<QuantizeCommandReport> run(const QuantizeCommandOptions& o, Context& cont
   };
   Path assets = source.folder;
   if (plan.passes.front().model_id && (o.model_id || plan.passes.front().calibration_data || o.judge_data)) {
-    MK_TRY(const ResolvedModel named, resolve_model(*plan.passes.front().model_id, WantedModel::any));
+    MK_TRY(const ResolvedModel named,
+           resolve_model(*plan.passes.front().model_id, WantedModel::any, context.hub, Fetch::side_files));
     assets = named.folder;
   }
   const QuantConfig& first = plan.passes.front();

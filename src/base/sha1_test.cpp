@@ -16,5 +16,16 @@ TEST(Sha1, OfFiles) {
   EXPECT_EQ(digest, "da39a3ee5e6b4b0d3255bfef95601890afd80709");
 }
 
+// As `git hash-object` prints it for "hello\n" and for an empty file.
+TEST(Sha1, NamesContentsAsGitDoes) {
+  testing::TemporaryFolder folder;
+  ASSERT_OK_AND(auto hello, File::open(folder.write("hello", "hello\n")));
+  ASSERT_OK_AND(auto digest, git_blob_hex(*hello));
+  EXPECT_EQ(digest, "ce013625030ba8dba906f756967f9e9ca394464a");
+  ASSERT_OK_AND(auto empty, File::open(folder.write("empty", "")));
+  ASSERT_OK_AND(digest, git_blob_hex(*empty));
+  EXPECT_EQ(digest, "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391");
+}
+
 }  // namespace
 }  // namespace mk

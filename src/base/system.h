@@ -42,6 +42,8 @@ std::string local_time_of_day();  // 19:50:52, for log lines
 class SharedLibrary {
  public:
   static Result<SharedLibrary> load(const Path& path);
+  // By its file name, from the system's folders only: a file of that name in the working folder is not it.
+  static Result<SharedLibrary> load_installed(const char* name);
   void* symbol(const char* name) const;  // null where there is none
  private:
   explicit SharedLibrary(void* handle) : handle_(handle) {}

@@ -164,6 +164,12 @@ Result<SharedLibrary> SharedLibrary::load(const Path& path) {
               to_utf8(path));
 }
 
+Result<SharedLibrary> SharedLibrary::load_installed(const char* name) {
+  if (void* handle = ::dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)) return SharedLibrary(handle);
+  const char* reason = ::dlerror();
+  return fail(ErrorCode::not_found, "cannot load the library: " + std::string(reason ? reason : "unknown error"), name);
+}
+
 void* SharedLibrary::symbol(const char* name) const { return ::dlsym(handle_, name); }
 
 void catch_interrupts() {

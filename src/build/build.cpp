@@ -221,7 +221,13 @@ Result<BuildReport> build_model(const BuildRequest& request, Progress& progress)
                     .cache_key = request.cache_key,
                     .timestamp = utc_timestamp(),
                     .inputs = std::move(*known_inputs)};
-  if (!request.model.commit.empty()) manifest.revision = request.model.commit;
+  if (!request.model.commit.empty()) {
+    const ResolvedModel& model = request.model;
+    manifest.revision = model.commit;
+    Json hub{{"repository", model.ref.id}, {"revision", model.commit}};
+    if (model.is_onnx()) hub["artifact"] = to_utf8(model.onnx.lexically_relative(model.folder));
+    manifest.extras = std::make_shared<const Json>(Json{{"hub", std::move(hub)}});
+  }
   if (request.model.is_onnx()) manifest.input_onnx = to_utf8(request.model.onnx);
   for (StageRecord& record : manifest.stages) {
     if (record.name == "finish") record.filename = manifest.final_artifact;

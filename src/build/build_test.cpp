@@ -18,7 +18,7 @@ class BuildTest : public ::testing::Test {
  protected:
   void SetUp() override {
     ASSERT_OK_AND(request.model,
-                  resolve_model(to_utf8(testing::repository("samples/digits-vit")), WantedModel::checkpoint));
+                  resolve_local_model(to_utf8(testing::repository("samples/digits-vit")), WantedModel::checkpoint));
     request.config.loader.task = "image-classification";
     request.config.loader.model_type = "vit";
     request.folder = folder / "out";
@@ -168,7 +168,7 @@ TEST_F(BuildTest, IntermediatesReplaceOnlyTheirLike) {
   ASSERT_OK(build());
 
   BuildRequest onto_source = request;
-  ASSERT_OK_AND(onto_source.model, resolve_model(to_utf8(request.folder / "optimized.onnx"), WantedModel::onnx));
+  ASSERT_OK_AND(onto_source.model, resolve_local_model(to_utf8(request.folder / "optimized.onnx"), WantedModel::onnx));
   onto_source.config.exporting.reset();
   const auto onto_itself = build_model(onto_source, silent_progress());
   ASSERT_FALSE(onto_itself.has_value());
@@ -201,7 +201,7 @@ TEST_F(BuildTest, AQuantizedModelIsNotQuantizedAgain) {
   request.config.quant = QuantConfig{.task = "image-classification", .model_id = "digits-vit"};
   ASSERT_OK(build());
   BuildRequest second = request;
-  ASSERT_OK_AND(second.model, resolve_model(to_utf8(request.folder / "model.onnx"), WantedModel::onnx));
+  ASSERT_OK_AND(second.model, resolve_local_model(to_utf8(request.folder / "model.onnx"), WantedModel::onnx));
   second.config.exporting.reset();
   second.folder = folder / "second";
   ASSERT_OK_AND(const BuildReport report, build_model(second, silent_progress()));
@@ -214,7 +214,7 @@ TEST_F(BuildTest, AQuantizedModelIsNotQuantizedAgain) {
 TEST_F(BuildTest, AnOnnxFileIsTakenByteForByte) {
   ASSERT_OK(build());
   BuildRequest from_onnx = request;
-  ASSERT_OK_AND(from_onnx.model, resolve_model(to_utf8(request.folder / "model.onnx"), WantedModel::onnx));
+  ASSERT_OK_AND(from_onnx.model, resolve_local_model(to_utf8(request.folder / "model.onnx"), WantedModel::onnx));
   from_onnx.config.exporting.reset();
   from_onnx.folder = folder / "second";
   ASSERT_OK_AND(const BuildReport report, build_model(from_onnx, silent_progress()));
@@ -231,8 +231,8 @@ TEST_F(BuildTest, AnOnnxFileIsTakenByteForByte) {
 
 // The case's 64 positions take no sequence of 128.
 TEST_F(BuildTest, ADynamicModelIsTriedWithTheSizesOfItsOwn) {
-  ASSERT_OK_AND(request.model, resolve_model(to_utf8(testing::repository("tests/data/cases/bert.fill-mask")),
-                                             WantedModel::checkpoint));
+  ASSERT_OK_AND(request.model, resolve_local_model(to_utf8(testing::repository("tests/data/cases/bert.fill-mask")),
+                                                   WantedModel::checkpoint));
   request.config.loader.task = "fill-mask";
   request.config.loader.model_type = "bert";
   request.config.exporting->dynamic_axes = {{"input_ids", {{0, "batch"}, {1, "sequence"}}}};

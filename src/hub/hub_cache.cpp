@@ -23,12 +23,6 @@ bool is_folder(const Path& path) {
   return std::filesystem::is_directory(path, ignored);
 }
 
-Path repository_folder(const Path& root, std::string_view id, HubRepository kind) {
-  std::string name = kind == HubRepository::dataset ? "datasets--" : "models--";
-  for (const char c : id) c == '/' ? name += "--" : name += c;
-  return root / path_from_utf8(name);
-}
-
 std::string trimmed(std::string text) {
   const auto end = text.find_last_not_of(" \t\r\n");
   text.resize(end == std::string::npos ? 0 : end + 1);
@@ -46,7 +40,7 @@ std::vector<std::string> snapshots_in(const Path& repository) {
 std::string commit_of(const Path& repository, std::string_view revision) {
   if (const auto text = read_text(repository / "refs" / path_from_utf8(revision), 1024)) {
     std::string commit = trimmed(*text);
-    if (commit.size() == commit_digits && is_hex(commit)) return commit;
+    if (is_commit(commit)) return commit;
   }
   if (revision.size() < shortest_commit || !is_hex(revision)) return {};
   std::string found;
@@ -59,6 +53,18 @@ std::string commit_of(const Path& repository, std::string_view revision) {
 }
 
 }  // namespace
+
+bool is_commit(std::string_view text) { return text.size() == commit_digits && is_hex(text); }
+
+bool is_blob_name(std::string_view text) {
+  return (text.size() == commit_digits || text.size() == sha256_digits) && is_hex(text);
+}
+
+std::string repository_folder_name(std::string_view id, HubRepository kind) {
+  std::string name = kind == HubRepository::dataset ? "datasets--" : "models--";
+  for (const char c : id) c == '/' ? name += "--" : name += c;
+  return name;
+}
 
 HubCache HubCache::from_environment() {
   std::vector<Path> roots;
@@ -80,11 +86,9 @@ HubCache HubCache::from_environment() {
 Result<Snapshot> HubCache::find(std::string_view id, std::string_view revision, HubRepository kind) const {
   const std::string_view wanted = revision.empty() ? default_revision : revision;
   const bool dataset = kind == HubRepository::dataset;
-  const std::string download = fmt::format("hf download {}{}{}{}", dataset ? "--repo-type dataset " : "", id,
-                                           revision.empty() ? "" : " --revision ", revision);
   Path known;
   for (const Path& root : roots_) {
-    const Path repository = repository_folder(root, id, kind);
+    const Path repository = root / path_from_utf8(repository_folder_name(id, kind));
     if (!is_folder(repository)) continue;
     known = repository;
     const std::string commit = commit_of(repository, wanted);
@@ -96,15 +100,16 @@ Result<Snapshot> HubCache::find(std::string_view id, std::string_view revision, 
     for (const Path& root : roots_) looked_in.push_back(to_utf8(root));
     return fail(ErrorCode::not_found, fmt::format("{} is neither a local folder nor in the cache of the Hub", id),
                 fmt::format("{}", fmt::join(looked_in, ", ")),
-                fmt::format("Download it (`{}`), set HF_HOME or HF_HUB_CACHE, or give {}", download,
-                            dataset ? "a Parquet file or a folder" : "a folder with config.json and weights"));
+                dataset
+                    ? fmt::format("Download it (`hf download --repo-type dataset {}`), set HF_HOME or HF_HUB_CACHE, or "
+                                  "give a Parquet file or a folder",
+                                  id)
+                    : "Set HF_HOME or HF_HUB_CACHE to where it is, or give a folder with config.json and weights");
   }
   const auto commits = snapshots_in(known);
   return fail(ErrorCode::not_found, fmt::format("the cache of the Hub has {}, but not its revision {}", id, wanted),
               to_utf8(known),
-              commits.empty() ? fmt::format("Download it (`{}`)", download)
-                              : fmt::format("Download it (`{}`), or ask for what is there: {}@{}", download, id,
-                                            fmt::join(commits, ", @")));
+              commits.empty() ? "" : fmt::format("Ask for what is there: {}@{}", id, fmt::join(commits, ", @")));
 }
 
 std::string blob_sha256(const Path& file) {

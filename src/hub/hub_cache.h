@@ -1,7 +1,7 @@
 #pragma once
 // The local cache of the Hugging Face Hub, as its Python library lays it out: ROOT/models--org--name/ (or datasets--)
 // with refs/main (a commit), snapshots/COMMIT/ (links into blobs/, or copies where the system has no links) and blobs/
-// (each named by its hash). Only read.
+// (each named by its hash). Only read here; hub_store.h writes.
 
 #include <string>
 #include <string_view>
@@ -18,6 +18,13 @@ struct Snapshot {
 };
 
 enum class HubRepository { model, dataset };
+
+// 40 lower-case hex digits.
+bool is_commit(std::string_view text);
+// What names a blob: the 40 or 64 lower-case hex digits of a hash.
+bool is_blob_name(std::string_view text);
+// "models--org--name".
+std::string repository_folder_name(std::string_view id, HubRepository kind = HubRepository::model);
 
 class HubCache {
  public:

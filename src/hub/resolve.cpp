@@ -125,7 +125,7 @@ Result<ResolvedModel> resolve_id(ResolvedModel model, WantedModel wanted) {
   if (graphs.empty())
     return fail(ErrorCode::not_found,
                 fmt::format("the cached snapshot of {} has neither config.json nor an ONNX file", id), to_utf8(folder),
-                fmt::format("Download all of it: `hf download {}`", id));
+                "Give another id, or a folder with config.json and weights");
   if (graphs.size() > 1)
     return fail(ErrorCode::usage, fmt::format("{} has several ONNX files: {}", id, listed(graphs)), to_utf8(folder),
                 fmt::format("Name one: {}/{}", id, to_utf8(graphs.front())));
@@ -140,15 +140,12 @@ Result<ResolvedModel> resolve_hub_onnx(ResolvedModel model, WantedModel wanted) 
   if (is_there(model.onnx)) return model;
   const auto graphs = graphs_below(model.folder);
   return fail(ErrorCode::not_found, fmt::format("the cached snapshot of {} has no {}", model.ref.id, model.ref.file),
-              to_utf8(model.folder),
-              graphs.empty() ? fmt::format("Download it: `hf download {} {}`", model.ref.id, model.ref.file)
-                             : fmt::format("It has {}; to download the file: `hf download {} {}`", listed(graphs),
-                                           model.ref.id, model.ref.file));
+              to_utf8(model.folder), graphs.empty() ? "" : fmt::format("It has {}", listed(graphs)));
 }
 
 }  // namespace
 
-Result<ResolvedModel> resolve_model(const ModelRef& ref, WantedModel wanted, const HubCache& cache) {
+Result<ResolvedModel> resolve_model(const ModelRef& ref, WantedModel wanted, Hub& hub, Fetch fetch) {
   ResolvedModel model{.ref = ref};
   if (ref.kind == ModelRefKind::local_onnx) {
     if (wanted == WantedModel::checkpoint) return not_a_checkpoint(to_utf8(ref.local_path.filename()), ref.local_path);
@@ -160,16 +157,24 @@ Result<ResolvedModel> resolve_model(const ModelRef& ref, WantedModel wanted, con
     model.folder = ref.local_path;
     return resolve_folder(std::move(model), wanted);
   }
-  MK_TRY(Snapshot snapshot, cache.find(ref.id, ref.revision));
+  MK_TRY(Snapshot snapshot, hub.snapshot(ref, wanted, fetch));
   model.folder = std::move(snapshot.folder);
   model.commit = std::move(snapshot.commit);
   return ref.kind == ModelRefKind::hub_onnx ? resolve_hub_onnx(std::move(model), wanted)
                                             : resolve_id(std::move(model), wanted);
 }
 
-Result<ResolvedModel> resolve_model(std::string_view text, WantedModel wanted) {
+Result<ResolvedModel> resolve_model(std::string_view text, WantedModel wanted, Hub& hub, Fetch fetch) {
   MK_TRY(const ModelRef ref, parse_model_ref(text));
-  return resolve_model(ref, wanted, HubCache::from_environment());
+  return resolve_model(ref, wanted, hub, fetch);
+}
+
+Result<ResolvedModel> resolve_local_model(std::string_view text, WantedModel wanted) {
+  HubSettings settings;
+  settings.roots = HubCache::from_environment().roots();
+  settings.offline = "This command";
+  Hub hub(std::move(settings), silent_progress());
+  return resolve_model(text, wanted, hub);
 }
 
 }  // namespace mk

@@ -32,7 +32,11 @@ class ResolveTest : public ::testing::Test {
   }
   Result<ResolvedModel> resolve(std::string_view text, WantedModel wanted = WantedModel::any) {
     MK_TRY(const ModelRef parsed, parse_model_ref(text));
-    return resolve_model(parsed, wanted, HubCache({root_ / "hub", root_ / "legacy"}));
+    HubSettings settings;
+    settings.roots = {root_ / "hub", root_ / "legacy"};
+    settings.offline = "HF_HUB_OFFLINE";
+    Hub hub(settings, silent_progress());
+    return resolve_model(parsed, wanted, hub, Fetch::configs);
   }
   std::string at(const Path& path) { return to_utf8(root_ / path); }
 
@@ -72,7 +76,7 @@ TEST_F(ResolveTest, SaysWhereItLookedForAnId) {
   ASSERT_FALSE(absent);
   EXPECT_EQ(absent.error().code, ErrorCode::not_found);
   EXPECT_NE(error_of(absent).find(at("hub")), std::string::npos);
-  EXPECT_NE(error_of(absent).find("hf download org/name"), std::string::npos);
+  EXPECT_NE(error_of(absent).find("HF_HUB_OFFLINE forbids the network"), std::string::npos);
 
   cached("models--org--name", commit_b, "config.json");
   const auto unnamed = resolve("org/name");
@@ -99,7 +103,8 @@ TEST_F(ResolveTest, FindsGraphsOfTheHub) {
   ASSERT_OK_AND(const ResolvedModel named, resolve("org/name/onnx/model.onnx"));
   EXPECT_EQ(named.onnx, named.folder / "onnx" / "model.onnx");
   EXPECT_EQ(named.commit, commit_a);
-  EXPECT_NE(error_of(resolve("org/name/other.onnx")).find("It has onnx/model.onnx"), std::string::npos);
+  EXPECT_EQ(named.output_folder(), Path());  // not the cache
+  EXPECT_NE(error_of(resolve("org/name/other.onnx")).find("has no other.onnx"), std::string::npos);
 
   // Without config.json, the only graph is the model; of several, one must be named.
   ASSERT_OK_AND(const ResolvedModel only, resolve("org/name"));
@@ -173,6 +178,7 @@ TEST_F(ResolveTest, AnOnnxFileIsNoCheckpoint) {
   EXPECT_EQ(model.onnx, file);
   EXPECT_EQ(model.folder, root_.path());
   EXPECT_TRUE(model.is_local());
+  EXPECT_EQ(model.output_folder(), root_.path());
   const auto refused = resolve(to_utf8(file), WantedModel::checkpoint);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::usage);
