@@ -50,6 +50,7 @@
   row(siglip_vision_model) \
   row(smollm3) \
   row(t5) \
+  row(vision_encoder_decoder) \
   row(vit) \
   row(wav2vec2) \
   row(wav2vec2_emotion_regression) \
