@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <set>
 
@@ -61,11 +62,30 @@ const Entry* find_entry(std::string_view model_type) {
   return nullptr;
 }
 
+// Types that are known, and why no graph is made of them.
+struct Refused {
+  std::string_view model_type;
+  std::string_view reason, hint;
+};
+constexpr std::string_view own_code = "models of type \"{}\" come with code of their own, and remote code is not run";
+constexpr std::string_view export_elsewhere =
+    "Export it with the library that it was made for; winml build takes the ONNX";
+constexpr std::array refused{
+    Refused{"mu2", own_code, export_elsewhere},
+    Refused{"sam3-tracker", "models of type \"{}\" are used by the ONNX files that are published with them",
+            "Give one of them, such as onnx/vision_encoder.onnx or onnx/prompt_encoder_mask_decoder.onnx"},
+    Refused{"unlimited-ocr", own_code, export_elsewhere},
+};
+
 Result<const Entry*> required_entry(const ModelConfig& config, std::string_view model_type) {
   if (const Entry* entry = find_entry(model_type)) return entry;
   if (model_type.empty())
     return fail(ErrorCode::unsupported, "the configuration has no model_type", config.name(),
                 "Say which architecture it is with \"model_type\"");
+  for (const Refused& type : refused)
+    if (type.model_type == normalized(model_type))
+      return fail(ErrorCode::unsupported, fmt::format(fmt::runtime(type.reason), model_type), config.name(),
+                  std::string(type.hint));
   std::vector<std::string_view> names;
   for (const Entry& entry : entries()) names.push_back(entry.family->model_type);
   const auto meant = nearest(model_type, names);

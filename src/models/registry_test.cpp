@@ -217,7 +217,51 @@ TEST(RegistryTest, OptionsThatAGraphCannotHaveAreRefused) {
             "usage: weights cannot be exported as int8");
 }
 
-}  // namespace
+TEST(RegistryTest, SaysWhyATypeIsRefused) {
+  const auto error = [](const std::string& type) {
+    const auto config = ModelConfig::parse(R"({"model_type": ")" + type + "\"}", "config.json");
+    return choose_head(*config, "feature-extraction").error();
+  };
+  EXPECT_EQ(error("mu2").code, ErrorCode::unsupported);
+  EXPECT_NE(error("mu2").message.find("remote code"), std::string::npos);
+  EXPECT_NE(error("unlimited-ocr").message.find("remote code"), std::string::npos);
+  EXPECT_NE(error("sam3_tracker").hint.find("onnx/vision_encoder.onnx"), std::string::npos);
+}
+
+TEST(RegistryTest, ModelsOfTwoTowersHaveTheInputsOfEach) {
+  const char* clip = R"({"model_type": "clip", "text_config": {"max_position_embeddings": 20, "vocab_size": 50},
+                         "vision_config": {"image_size": 28, "patch_size": 7}})";
+  ASSERT_OK_AND(const ModelConfig config, ModelConfig::parse(clip, "config.json"));
+  ASSERT_OK_AND(const HeadChoice text, choose_head(config, "feature-extraction"));
+  EXPECT_EQ(text.class_name, "CLIPTextModelWithProjection");
+  ASSERT_OK_AND(const std::vector<InputSpec> tokens, default_inputs(config, text, {}));
+  ASSERT_EQ(tokens.size(), 2u);
+  EXPECT_EQ(to_string(tokens[0].shape), "[1, 20]");
+  EXPECT_EQ(tokens[0].range->high, 50);
+  ASSERT_OK_AND(const HeadChoice image, choose_head(config, "image-feature-extraction"));
+  ASSERT_OK_AND(const std::vector<InputSpec> pixels, default_inputs(config, image, {}));
+  ASSERT_EQ(pixels.size(), 1u);
+  EXPECT_EQ(to_string(pixels[0].shape), "[1, 3, 28, 28]");
+  EXPECT_FALSE(default_inputs(config, image, {.values = {{"height", 56}, {"width", 56}}}));
+}
+
+// The contract of SAM's mask decoder at its real sizes.
+TEST(RegistryTest, MaskDecodersTakePointsAndFeatures) {
+  const auto shapes = [](const char* type) {
+    const auto config = ModelConfig::parse(std::string(R"({"model_type": ")") + type + "\"}", "config.json");
+    const auto head = choose_head(*config, "mask-generation");
+    std::string listed;
+    const Result<std::vector<InputSpec>> inputs = default_inputs(*config, *head, {});
+    for (const InputSpec& input : *inputs) listed += input.name + to_string(input.shape) + " ";
+    return listed;
+  };
+  const std::string sam =
+      "input_points[1, 1, 5, 2] input_labels[1, 1, 5] image_embeddings[1, 256, 64, 64] mask_input[1, 1, 256, 256] "
+      "use_mask_input[1] ";
+  EXPECT_EQ(shapes("sam"), sam);
+  EXPECT_EQ(shapes("sam2"), sam + "high_res_features0[1, 256, 256, 256] high_res_features1[1, 256, 128, 128] ");
+}
+
 // A component that names no row of its family could never be exported.
 TEST(RegistryTest, EveryComponentIsAHead) {
   for (const ModelTypeInfo& type : model_types()) {
@@ -246,4 +290,5 @@ TEST(ConfigReader, SectionsShareTheFirstError) {
   EXPECT_EQ(reader.status().error().code, ErrorCode::malformed);
 }
 
+}  // namespace
 }  // namespace mk
