@@ -49,6 +49,8 @@
   row(siglip_text_model) \
   row(siglip_vision_model) \
   row(smollm3) \
+  row(swin) \
+  row(swinv2) \
   row(t5) \
   row(vision_encoder_decoder) \
   row(vit) \
