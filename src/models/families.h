@@ -6,7 +6,9 @@
 // clang-format off
 #define MK_FAMILIES(row) \
   row(albert) \
+  row(audio_spectrogram_transformer) \
   row(bart) \
+  row(beit) \
   row(bert) \
   row(blenderbot) \
   row(blenderbot_small) \
@@ -16,7 +18,10 @@
   row(clip_text_model) \
   row(clip_vision_model) \
   row(convnext) \
+  row(convnextv2) \
   row(deit) \
+  row(dinov2) \
+  row(dinov2_with_registers) \
   row(distilbert) \
   row(electra) \
   row(gemma) \

@@ -77,11 +77,15 @@ Value layer(const Scope& s, const ViTConfig& c, std::int64_t index, Value x) {
 
 }  // namespace
 
-Value vit_model(const Scope& s, const ViTConfig& c, const ImageInputs& in) {
-  expect_image(s, in.pixel_values, c.limits());
-  Value x = embeddings(s("embeddings", c.name("Embeddings")), c, in.pixel_values);
+Value vit_encoder(const Scope& s, const ViTConfig& c, Value x) {
   const Scope encoder = s("encoder", c.name("Encoder"));
   for (std::int64_t i = 0; i < c.num_hidden_layers; ++i) x = layer(encoder("layer", i, c.name("Layer")), c, i, x);
+  return x;
+}
+
+Value vit_model(const Scope& s, const ViTConfig& c, const ImageInputs& in) {
+  expect_image(s, in.pixel_values, c.limits());
+  const Value x = vit_encoder(s, c, embeddings(s("embeddings", c.name("Embeddings")), c, in.pixel_values));
   return layer_norm(s["layernorm"], x, c.layer_norm_eps);
 }
 

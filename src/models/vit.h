@@ -35,6 +35,8 @@ struct ViTConfig {
 
 // [batch, channels, height, width] -> [batch, tokens, hidden_size]. `s` is the base model.
 Value vit_model(const Scope& s, const ViTConfig& c, const ImageInputs& in);
+// The layers alone, on tokens; `s` is the base model.
+Value vit_encoder(const Scope& s, const ViTConfig& c, Value tokens);
 Scope vit_base(const Scope& root, const ViTConfig& c);
 
 // A linear layer, or nothing where there are no labels.

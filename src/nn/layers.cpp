@@ -131,14 +131,20 @@ Value conv2d(const Scope& s, Value x, const Convolution& c) {
   }
   std::vector<Value> inputs{x, s.weight("weight", {c.channels, x.dim(1).value / c.groups, c.kernel[0], c.kernel[1]})};
   if (c.bias) inputs.push_back(s.weight("bias", {c.channels}));
+  const auto after = c.padding_after.value_or(c.padding);
   Op conv(s, "Conv", inputs);
   conv.with("kernel_shape", std::vector<std::int64_t>(c.kernel.begin(), c.kernel.end()))
       .with("strides", std::vector<std::int64_t>(c.stride.begin(), c.stride.end()))
-      .with("pads", both_sides(c.padding))
+      .with("pads", std::vector<std::int64_t>{c.padding[0], c.padding[1], after[0], after[1]})
       .with("group", c.groups);
-  return conv.out(x.type(),
-                  {x.dim(0), Dim::known(c.channels), window_count(s, x.dim(2), c.kernel[0], c.stride[0], c.padding[0]),
-                   window_count(s, x.dim(3), c.kernel[1], c.stride[1], c.padding[1])});
+  if (c.dilation != std::array<std::int64_t, 2>{1, 1})
+    conv.with("dilations", std::vector<std::int64_t>(c.dilation.begin(), c.dilation.end()));
+  const auto count = [&](std::size_t axis) {
+    const std::int64_t kernel = (c.kernel[axis] - 1) * c.dilation[axis] + 1;
+    return window_count(s, x.dim(static_cast<int>(axis) + 2), kernel - c.padding[axis] - after[axis], c.stride[axis],
+                        0);
+  };
+  return conv.out(x.type(), {x.dim(0), Dim::known(c.channels), count(0), count(1)});
 }
 
 Value upscaling_conv2d(const Scope& s, Value x, std::int64_t channels, std::int64_t kernel, bool bias) {

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "nn/builder.h"
 
@@ -33,7 +34,9 @@ struct Convolution {
   std::int64_t channels = 0;             // of the result
   std::array<std::int64_t, 2> kernel{};  // height, width
   std::array<std::int64_t, 2> stride{1, 1};
-  std::array<std::int64_t, 2> padding{};  // on both sides
+  std::array<std::int64_t, 2> padding{};  // before, and after too unless the next says otherwise
+  std::optional<std::array<std::int64_t, 2>> padding_after;
+  std::array<std::int64_t, 2> dilation{1, 1};
   std::int64_t groups = 1;
   bool bias = true;
 };
