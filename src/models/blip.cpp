@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "models/families.h"
+#include "models/seq2seq.h"
 #include "nn/activation.h"
 #include "nn/attention.h"
 #include "nn/layers.h"
@@ -101,18 +102,21 @@ Value embeddings(const Scope& s, const BlipTextConfig& c, const BlipTokens& in) 
   return layer_norm(s["LayerNorm"], x, c.layer_norm_eps);
 }
 
-// To `from`, which is x itself or the image.
-Value attention(const Scope& s, const BlipTextConfig& c, Value x, Value from, Value mask, const Remember& remember,
+// To `from`, which is x itself or the image; through the cache where there is one.
+Value attention(const Scope& s, const BlipTextConfig& c, Value x, Value from, Value mask, StepCache* cache,
                 std::int64_t layer) {
   const Scope self = s("self", "BlipTextSelfAttention"), output = s("output", "BlipTextSelfOutput");
   const std::int64_t heads = c.num_attention_heads, width = c.hidden_size;
-  const Value query = split_heads(self, linear(self["query"], x, width), heads);
-  KeysAndValues seen{split_heads(self, linear(self["key"], from, width), heads),
-                     split_heads(self, linear(self["value"], from, width), heads)};
-  if (remember) seen = remember(layer, seen);
-  Value scores = matmul(self, query, transpose(self, seen.keys, {0, 1, 3, 2}));
-  scores = div(self, scores, std::sqrt(static_cast<double>(width / heads)));
-  const Value y = linear(output["dense"], attend(self, scores, mask, seen.values), width);
+  const double scale = 1 / std::sqrt(static_cast<double>(width / heads));
+  const Value query = mul(self, linear(self["query"], x, width), scale);
+  const Value key = linear(self["key"], from, width), value = linear(self["value"], from, width);
+  Value y;
+  if (cache)
+    y = attend_step(self, *cache, static_cast<std::size_t>(layer), heads, query, key, value);
+  else
+    y = attend(self, matmul(self, split_heads(self, query, heads), split_keys(self, key, heads)), mask,
+               split_heads(self, value, heads));
+  y = linear(output["dense"], y, width);
   return layer_norm(output["LayerNorm"], add(output, y, x), c.layer_norm_eps);
 }
 
@@ -134,8 +138,8 @@ Value blip_text_decoder(const Scope& root, const BlipTextConfig& c, const BlipTo
   const Scope encoder = model("encoder", "BlipTextEncoder");
   for (std::int64_t i = 0; i < c.num_hidden_layers; ++i) {
     const Scope layer = encoder("layer", i, "BlipTextLayer");
-    x = attention(layer("attention", "BlipTextAttention"), c, x, x, in.mask, in.remember, i);
-    x = attention(layer("crossattention", "BlipTextAttention"), c, x, in.image, {}, {}, i);
+    x = attention(layer("attention", "BlipTextAttention"), c, x, x, in.mask, in.cache, i);
+    x = attention(layer("crossattention", "BlipTextAttention"), c, x, in.image, {}, nullptr, i);
     const Scope up = layer("intermediate", "BlipTextIntermediate"), down = layer("output", "BlipTextOutput");
     Value y = activation(up, "intermediate_act_fn", c.hidden_act, linear(up["dense"], x, c.intermediate_size));
     y = linear(down["dense"], y, c.hidden_size);
@@ -154,6 +158,45 @@ Outputs captioning(const Scope& root, const BlipConfig& c, const ImageAndTextInp
   return {blip_text_decoder(root, c.text, {.input_ids = in.text.input_ids, .mask = mask, .image = image})};
 }
 
+Outputs image_states(const Scope& root, const BlipConfig& c, const ImageInputs& in) {
+  return {blip_vision_model(root, c.vision, in)};
+}
+
+Outputs decoder_step(const Scope& root, const BlipConfig& c, const StepInputs& in) {
+  if (!in.needs_position(root)) return {};
+  const Scope s = root("text_decoder", "BlipTextLMHeadModel")("bert", "BlipTextModel");
+  const BlipTextConfig& t = c.text;
+  StepCache cache = in.cache(s, t.num_hidden_layers, t.num_attention_heads, t.hidden_size / t.num_attention_heads);
+  if (!root.builder().ok()) return {};
+  return step_outputs(blip_text_decoder(root, t,
+                                        {.input_ids = in.input_ids,
+                                         .position_ids = in.position,
+                                         .mask = {},
+                                         .image = in.encoder_states,
+                                         .cache = &cache}),
+                      cache);
+}
+
+Result<std::vector<InputSpec>> image_inputs(InputRequest& request) {
+  return image_input_specs(request, BlipVisionConfig::read(request.family, request.config).limits());
+}
+
+Result<std::vector<InputSpec>> step_inputs(InputRequest& request) {
+  const BlipConfig c = BlipConfig::read(request.family, request.config);
+  return step_input_specs(request, {.vocabulary = c.text.vocab_size,
+                                    .layers = c.text.num_hidden_layers,
+                                    .heads = c.text.num_attention_heads,
+                                    .size = c.text.hidden_size / c.text.num_attention_heads,
+                                    .capacity = c.text.max_position_embeddings,
+                                    .states = c.vision.side() * c.vision.side() + 1,
+                                    .states_width = c.vision.hidden_size,
+                                    .encoder_mask = false});
+}
+
+std::int64_t decoder_layers(ConfigReader& fields) {
+  return fields.section("text_config").count("num_hidden_layers", BlipTextConfig{}.num_hidden_layers);
+}
+
 Result<std::vector<InputSpec>> captioning_inputs(InputRequest& request) {
   const BlipConfig c = BlipConfig::read(request.family, request.config);
   MK_TRY(std::vector<InputSpec> inputs, image_input_specs(request, c.vision.limits()));
@@ -169,13 +212,22 @@ const Family blip{
     .model_type = "blip",
     .stem = "Blip",
     .prefix = "blip",
-    .inputs = {"pixel_values", "input_ids", "attention_mask"},
+    .inputs = {"pixel_values", "input_ids", "attention_mask", "decoder_input_ids", "encoder_hidden_states",
+               "decoder_attention_mask", "cache_position", "past_{}_key", "past_{}_value"},
     .default_inputs = captioning_inputs,
     .heads =
         {
             {"image-text-to-text", "ForConditionalGeneration", {"logits"}, head<captioning>},
             {"image-to-text", "ForConditionalGeneration", {"logits"}, head<captioning>},
+            {"image-feature-extraction",
+             "ForConditionalGeneration",
+             {"encoder_hidden_states"},
+             head<image_states>,
+             image_inputs},
+            {decoder_task, "ForConditionalGeneration", step_output_names(), head<decoder_step>, step_inputs},
         },
+    .composites = pair_of({"image-to-text"}, "ForConditionalGeneration", "image-feature-extraction"),
+    .cached_layers = decoder_layers,
 };
 
 }  // namespace mk::models

@@ -2,10 +2,10 @@
 // Li et al. 2022, "BLIP": a ViT whose states a text decoder attends to.
 
 #include <cstdint>
-#include <functional>
 #include <string>
 
 #include "models/clip.h"
+#include "nn/step.h"
 
 namespace mk::models {
 
@@ -38,19 +38,12 @@ struct BlipConfig {
 // The child `vision_model` of s: [batch, patches + 1, hidden_size].
 Value blip_vision_model(const Scope& s, const BlipVisionConfig& c, const ImageInputs& in);
 
-// What the text decoder attends to in a layer: keys and values [batch, heads, length, size] of the tokens given, which
-// a cache may put behind those of earlier ones.
-struct KeysAndValues {
-  Value keys, values;
-};
-using Remember = std::function<KeysAndValues(std::int64_t layer, KeysAndValues of_tokens)>;
-
 struct BlipTokens {
-  Value input_ids;         // [batch, length]
-  Value position_ids;      // the same; 0, 1, 2 ... where empty
-  Value mask;              // added to the scores; may be empty
-  Value image;             // states that are attended to
-  Remember remember = {};  // no cache where empty
+  Value input_ids;                 // [batch, length]; one token where there is a cache
+  Value position_ids;              // the same or [1]; 0, 1, 2 ... where empty
+  Value mask;                      // added to the scores; may be empty
+  Value image;                     // states that are attended to
+  nn::StepCache* cache = nullptr;  // of earlier tokens, instead of the mask
 };
 // The child `text_decoder` of the root: logits [batch, length, vocab_size].
 Value blip_text_decoder(const Scope& root, const BlipTextConfig& c, const BlipTokens& in);
