@@ -19,9 +19,11 @@ constexpr auto frame_time = std::chrono::milliseconds(1000 / 15);
 
 struct Marks {
   std::string_view running, done, skipped, failed;
+  std::string_view full, empty;  // of a bar
 };
-constexpr Marks symbols{"⏳", "✅", "⏸️", "❌"};
-constexpr Marks words{"...", "done", "skipped", "failed"};
+constexpr Marks symbols{"⏳", "✅", "⏸️", "❌", "█", "░"};
+constexpr Marks words{"...", "done", "skipped", "failed", "#", "."};
+constexpr int bar_width = 12;
 
 constexpr std::string_view yellow = "\x1b[33m", dim = "\x1b[2m", plain = "\x1b[0m";
 constexpr std::string_view clear_line = "\r\x1b[K";
@@ -105,7 +107,7 @@ class ConsoleStage final : public Stage {
     if (ended_ || now - drawn_ < frame_time) return;
     drawn_ = now;
     std::string text = fmt::format("{} {} {:.1f} s", console_.marks().running, name_, seconds_since(start_));
-    if (total > 0) text += fmt::format(" {:3.0f} %", 100.0 * static_cast<double>(done) / static_cast<double>(total));
+    if (total > 0) text += bar(std::min(1.0, static_cast<double>(done) / static_cast<double>(total)));
     console_.draw(text);
   }
 
@@ -120,6 +122,14 @@ class ConsoleStage final : public Stage {
   }
 
  private:
+  // " ████░░░░░░░░  33 %"
+  std::string bar(double share) const {
+    const int filled = static_cast<int>(share * bar_width);
+    std::string text = " ";
+    for (int i = 0; i < bar_width; ++i) text += i < filled ? console_.marks().full : console_.marks().empty;
+    return text + fmt::format(" {:3.0f} %", 100 * share);
+  }
+
   void end(std::string_view text) {
     const std::lock_guard lock(mutex_);
     if (std::exchange(ended_, true)) return;

@@ -93,15 +93,15 @@ TEST(Progress, ObeysVerbosity) {
 TEST(Progress, DrawsOnATerminal) {
   const std::string clear = "\r\x1b[K";
   EXPECT_EQ(shown(true, {{"TERM", "xterm"}, {"LC_ALL", "en_US.UTF-8"}}, [] { everything({}); }),
-            clear + "⏳ export" + clear + "⏳ export T s  25 %" + clear + "\x1b[33mWarning: beware\x1b[0m\n" +
-                "✅ export (T s)  \x1b[2mm.onnx\x1b[0m\n" + clear + "⏳ quantize" + clear +
-                "⏸️ quantize: not asked for\n" + clear + "⏳ compile" + clear + "❌ compile (T s)\nnote\n");
+            clear + "⏳ export" + clear + "⏳ export T s ███░░░░░░░░░  25 %" + clear +
+                "\x1b[33mWarning: beware\x1b[0m\n" + "✅ export (T s)  \x1b[2mm.onnx\x1b[0m\n" + clear + "⏳ quantize" +
+                clear + "⏸️ quantize: not asked for\n" + clear + "⏳ compile" + clear + "❌ compile (T s)\nnote\n");
 }
 
 TEST(Progress, DrawsWithoutColourOrSymbols) {
   const std::string clear = "\r\x1b[K";
-  const std::string text = clear + "... export" + clear + "... export T s  25 %" + clear + "Warning: beware\n" +
-                           "done export (T s)  m.onnx\n" + clear + "... quantize" + clear +
+  const std::string text = clear + "... export" + clear + "... export T s ###.........  25 %" + clear +
+                           "Warning: beware\n" + "done export (T s)  m.onnx\n" + clear + "... quantize" + clear +
                            "skipped quantize: not asked for\n" + clear + "... compile" + clear +
                            "failed compile (T s)\nnote\n";
   EXPECT_EQ(shown(true, {{"TERM", "xterm"}, {"LANG", "C"}, {"NO_COLOR", ""}}, [] { everything({}); }), text);

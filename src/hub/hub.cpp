@@ -157,14 +157,17 @@ Result<Snapshot> Hub::snapshot(const ModelRef& ref, WantedModel wanted, Fetch fe
   if (offline()) {
     if (suffices) return cached;
     Error error = std::move(suffices).error();
-    error.hint = fmt::format("{} forbids the network: unset it once to download, or {}", settings_.offline,
-                             error.hint.empty() ? "give a local folder" : error.hint);
+    error.hint = fmt::format("{} forbids the network; without it, the model is downloaded{}{}", settings_.offline,
+                             error.hint.empty() ? "" : ". ", error.hint);
     return tl::make_unexpected(std::move(error));
   }
 
   // With something to fall back on, a Hub that does not answer is asked once only.
-  const auto info = repository(ref, suffices ? 1 : settings_.attempts);
-  if (info) return fetch_snapshot(ref, wanted, fetch);
+  // It knows commits by their whole names only.
+  ModelRef asked = ref;
+  if (cached && !ref.revision.empty() && cached->commit.starts_with(ref.revision)) asked.revision = cached->commit;
+  const auto info = repository(asked, suffices ? 1 : settings_.attempts);
+  if (info) return fetch_snapshot(asked, wanted, fetch);
   if (!suffices || info.error().code == ErrorCode::interrupted || info.error().code == ErrorCode::usage)
     return tl::make_unexpected(info.error());
   progress_.warn(fmt::format("{}; using what the cache has of {} ({})", info.error().message, ref.id,

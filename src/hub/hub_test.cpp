@@ -142,6 +142,8 @@ TEST_F(HubTest, FetchesTheShardsThatTheIndexNames) {
 TEST_F(HubTest, OtherRevisionsHaveRefsOfTheirOwn) {
   ASSERT_OK(resolve("org/name"));
   ASSERT_OK(resolve("org/name@" + commit_a));
+  ASSERT_OK(resolve("org/name@aaaaaaa"));  // of the cache; the Hub is asked by the whole
+  EXPECT_TRUE(warnings_.messages.empty());
   EXPECT_EQ(files_of(repository() / "refs"), Files{"main"});
   EXPECT_EQ(resolve("org/name@v9").error().message, "org/name has no revision v9");
   EXPECT_EQ(resolve("org/name@refs/pr/1").error().code, ErrorCode::not_found);
