@@ -15,7 +15,7 @@ namespace mk::models {
 
 using namespace nn;
 
-BeitConfig BeitConfig::read(const Family&, ConfigReader& fields) {
+BeitConfig BeitConfig::read(ConfigReader& fields) {
   BeitConfig c;
   c.hidden_size = fields.size("hidden_size", c.hidden_size);
   c.num_hidden_layers = fields.count("num_hidden_layers", c.num_hidden_layers);
@@ -32,6 +32,14 @@ BeitConfig BeitConfig::read(const Family&, ConfigReader& fields) {
   c.layer_scale_init_value = fields.number("layer_scale_init_value", c.layer_scale_init_value);
   c.use_mean_pooling = fields.boolean("use_mean_pooling", c.use_mean_pooling);
   c.num_labels = fields.num_labels();
+  c.pruned_heads = fields.pruned_heads(c.num_attention_heads);
+  c.stages = backbone_stages(fields, c.num_hidden_layers);
+  c.reshape_hidden_states = fields.boolean("reshape_hidden_states", c.reshape_hidden_states);
+  c.add_fpn = fields.boolean("add_fpn", c.add_fpn);
+  c.batch_norm_eps = fields.number("batch_norm_eps", c.batch_norm_eps);
+  if (!c.pruned_heads.empty() && (c.use_relative_position_bias || c.use_shared_relative_position_bias))
+    fields.fail(ErrorCode::unsupported,
+                "pruned_heads together with relative position biases, which fit all heads only");
   if (c.hidden_size % c.num_attention_heads != 0)
     fields.fail(ErrorCode::malformed, fmt::format("hidden_size {} is not a multiple of num_attention_heads {}",
                                                   c.hidden_size, c.num_attention_heads));
@@ -97,24 +105,25 @@ Value positions(const Scope& s, const BeitConfig& c, Grid grid, bool same_size) 
       1);
 }
 
-Value self_attention(const Scope& s, const BeitConfig& c, Grid grid, Value shared_bias, Value x) {
-  const std::int64_t heads = c.num_attention_heads;
-  const Value query = split_heads(s, linear(s["query"], x, c.hidden_size), heads);
-  const Value key = split_keys(s, linear(s["key"], x, c.hidden_size, false), heads);
-  const Value value = split_heads(s, linear(s["value"], x, c.hidden_size), heads);
-  Value scores = mul(s, matmul(s, query, key), 1 / std::sqrt(static_cast<double>(c.hidden_size / heads)));
+Value self_attention(const Scope& s, const BeitConfig& c, std::int64_t heads, Grid grid, Value shared_bias, Value x) {
+  const std::int64_t head_size = c.hidden_size / c.num_attention_heads, width = heads * head_size;
+  const Value query = split_heads(s, linear(s["query"], x, width), heads);
+  const Value key = split_keys(s, linear(s["key"], x, width, false), heads);
+  const Value value = split_heads(s, linear(s["value"], x, width), heads);
+  Value scores = mul(s, matmul(s, query, key), 1 / std::sqrt(static_cast<double>(head_size)));
   if (c.use_relative_position_bias)
     scores = add(s, scores, relative_bias(s("relative_position_bias", "BeitRelativePositionBias"), c, grid));
   if (shared_bias) scores = add(s, scores, shared_bias);
   return attend(s, scores, {}, value);
 }
 
-Value layer(const Scope& s, const BeitConfig& c, Grid grid, Value shared_bias, Value x) {
+Value layer(const Scope& s, const BeitConfig& c, std::int64_t index, Grid grid, Value shared_bias, Value x) {
   const auto scaled = [&](const char* name, Value y) {
     return c.layer_scale_init_value > 0 ? mul(s, s.weight(name, {c.hidden_size}), y) : y;
   };
   const Scope attention = s("attention", "BeitAttention");
-  Value y = self_attention(attention("attention", "BeitSelfAttention"), c, grid, shared_bias,
+  Value y = self_attention(attention("attention", "BeitSelfAttention"), c,
+                           heads_of(index, c.num_attention_heads, c.pruned_heads), grid, shared_bias,
                            layer_norm(s["layernorm_before"], x, c.layer_norm_eps));
   y = linear(attention("output", "BeitSelfOutput")["dense"], y, c.hidden_size);
   x = add(s, scaled("lambda_1", y), x);
@@ -152,7 +161,7 @@ std::vector<Value> beit_layers(const Scope& s, const BeitConfig& c, Value pixels
     shared_bias = relative_bias(encoder("relative_position_bias", "BeitRelativePositionBias"), c, grid);
   std::vector<Value> tokens{x};
   for (std::int64_t i = 0; i < c.num_hidden_layers; ++i)
-    tokens.push_back(layer(encoder("layer", i, "BeitLayer"), c, grid, shared_bias, tokens.back()));
+    tokens.push_back(layer(encoder("layer", i, "BeitLayer"), c, i, grid, shared_bias, tokens.back()));
   return tokens;
 }
 
@@ -176,12 +185,43 @@ Outputs image_classifier(const Scope& root, const BeitConfig& c, const ImageInpu
   return {c.num_labels > 0 ? linear(root["classifier"], pooled, c.num_labels) : pooled};
 }
 
+// From one resolution to four: that of the patches times four, times two, the same and half of it.
+void pyramid(const Scope& s, const BeitConfig& c, std::vector<Value>& maps) {
+  Value x = upscaling_conv2d(s["fpn1.0"], maps[0], c.hidden_size, 2);
+  x = activate(s, "gelu", batch_norm(s["fpn1.1"], x, c.batch_norm_eps));
+  maps[0] = upscaling_conv2d(s["fpn1.3"], x, c.hidden_size, 2);
+  maps[1] = upscaling_conv2d(s["fpn2.0"], maps[1], c.hidden_size, 2);
+  maps[3] = max_pool2d(s["fpn4"], maps[3], 2, 2, 0);
+}
+
 Result<std::vector<InputSpec>> default_inputs(InputRequest& request) {
-  const BeitConfig c = BeitConfig::read(request.family, request.config);
+  const BeitConfig c = BeitConfig::read(request.config);
   return image_input_specs(request, {.channels = c.num_channels, .size = c.image_size});
 }
 
 }  // namespace
+
+FeatureMaps beit_backbone(const Scope& s, const BeitConfig& c, Value pixels) {
+  const std::vector<Value> tokens = beit_layers(s, c, pixels);
+  if (!tokens.back()) return {};
+  const std::int64_t height = pixels.dim(2).value / c.patch_size[0], width = pixels.dim(3).value / c.patch_size[1];
+  FeatureMaps features{{}, c.stages};
+  for (const std::int64_t stage : c.stages) {
+    Value x = tokens[static_cast<std::size_t>(stage)];
+    if (c.reshape_hidden_states) {
+      x = transpose(s, slice(s, x, 1, 1, to_the_end), {0, 2, 1});
+      x = reshape(s, x, {keep, keep, height, width});
+    }
+    features.maps.push_back(x);
+  }
+  if (c.add_fpn && features.maps.size() == 4)
+    pyramid(s, c, features.maps);
+  else if (c.add_fpn)
+    s.builder().fail({ErrorCode::malformed,
+                      fmt::format("add_fpn needs four stages, and out_indices names {}", features.maps.size()), "",
+                      ""});
+  return features;
+}
 
 const Family beit{
     .model_type = "beit",

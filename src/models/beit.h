@@ -1,11 +1,13 @@
 #pragma once
-// BEiT (Bao et al. 2021) as transformers' BeitModel.
+// BEiT (Bao et al. 2021) as transformers' BeitModel, and as a backbone.
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
+#include "models/backbone.h"
 #include "models/family.h"
 #include "models/image.h"
 
@@ -27,8 +29,16 @@ struct BeitConfig {
   double layer_scale_init_value = 0.1;
   bool use_mean_pooling = true;
   std::int64_t num_labels = 2;
+  std::map<std::int64_t, std::int64_t> pruned_heads;  // layer -> how many
 
-  static BeitConfig read(const Family& family, ConfigReader& fields);
+  std::vector<std::int64_t> stages;  // that a backbone gives the maps of
+  bool reshape_hidden_states = true;
+  bool add_fpn = false;
+  double batch_norm_eps = 1e-5;
+
+  // A configuration, or the section of one that describes a backbone.
+  static BeitConfig read(ConfigReader& fields);
+  static BeitConfig read(const Family&, ConfigReader& fields) { return read(fields); }
   std::array<std::int64_t, 2> patch_grid() const {
     return {image_size[0] / patch_size[0], image_size[1] / patch_size[1]};
   }
@@ -37,5 +47,8 @@ struct BeitConfig {
 // Tokens [batch, 1 + patches, hidden_size] after each layer, the embeddings first, without the last norm.
 // `s` is the base model or a backbone.
 std::vector<Value> beit_layers(const Scope& s, const BeitConfig& c, Value pixels);
+
+// The maps of c.stages; [batch, 1 + patches, hidden_size] where reshape_hidden_states is off. `s` is the backbone.
+FeatureMaps beit_backbone(const Scope& s, const BeitConfig& c, Value pixels);
 
 }  // namespace mk::models

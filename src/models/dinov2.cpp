@@ -16,10 +16,13 @@ namespace mk::models {
 using namespace nn;
 
 Dinov2Config Dinov2Config::read(const Family& family, ConfigReader& fields) {
+  return read(fields, family.stem != "Dinov2");
+}
+
+Dinov2Config Dinov2Config::read(ConfigReader& fields, bool with_registers) {
   Dinov2Config c;
-  c.stem = family.stem;
-  c.prefix = family.prefix;
-  const bool with_registers = family.stem != "Dinov2";
+  c.stem = with_registers ? "Dinov2WithRegisters" : "Dinov2";
+  c.prefix = with_registers ? "dinov2_with_registers" : "dinov2";
   if (with_registers) {
     c.patch_size = {16, 16};
     c.registers = fields.count("num_register_tokens", 4);
@@ -36,6 +39,14 @@ Dinov2Config Dinov2Config::read(const Family& family, ConfigReader& fields) {
   c.qkv_bias = fields.boolean("qkv_bias", c.qkv_bias);
   c.use_swiglu_ffn = fields.boolean("use_swiglu_ffn", c.use_swiglu_ffn);
   c.num_labels = fields.num_labels();
+  c.pruned_heads = fields.pruned_heads(c.num_attention_heads);
+  c.stages = backbone_stages(fields, c.num_hidden_layers);
+  c.apply_layernorm = fields.boolean("apply_layernorm", c.apply_layernorm);
+  c.reshape_hidden_states = fields.boolean("reshape_hidden_states", c.reshape_hidden_states);
+  if (!(c.mlp_ratio * static_cast<double>(c.hidden_size) >= 1 && c.mlp_ratio <= 1e4)) {
+    fields.fail(ErrorCode::malformed, fmt::format("mlp_ratio is {}", c.mlp_ratio));
+    c.mlp_ratio = 4;
+  }
   if (c.hidden_size % c.num_attention_heads != 0)
     fields.fail(ErrorCode::malformed, fmt::format("hidden_size {} is not a multiple of num_attention_heads {}",
                                                   c.hidden_size, c.num_attention_heads));
@@ -86,12 +97,12 @@ Value embeddings(const Scope& s, const Dinov2Config& c, Value pixels) {
   return concat(s, {slice(s, x, 1, 0, 1), registers, slice(s, x, 1, 1, to_the_end)}, 1);
 }
 
-Value self_attention(const Scope& s, const Dinov2Config& c, Value x) {
-  const std::int64_t heads = c.num_attention_heads;
-  const Value query = split_heads(s, linear(s["query"], x, c.hidden_size, c.qkv_bias), heads);
-  const Value key = split_keys(s, linear(s["key"], x, c.hidden_size, c.qkv_bias), heads);
-  const Value value = split_heads(s, linear(s["value"], x, c.hidden_size, c.qkv_bias), heads);
-  return attend(s, mul(s, matmul(s, query, key), 1 / std::sqrt(static_cast<double>(c.hidden_size / heads))), {}, value);
+Value self_attention(const Scope& s, const Dinov2Config& c, std::int64_t heads, Value x) {
+  const std::int64_t head_size = c.hidden_size / c.num_attention_heads, width = heads * head_size;
+  const Value query = split_heads(s, linear(s["query"], x, width, c.qkv_bias), heads);
+  const Value key = split_keys(s, linear(s["key"], x, width, c.qkv_bias), heads);
+  const Value value = split_heads(s, linear(s["value"], x, width, c.qkv_bias), heads);
+  return attend(s, mul(s, matmul(s, query, key), 1 / std::sqrt(static_cast<double>(head_size))), {}, value);
 }
 
 Value feed_forward(const Scope& layer, const Dinov2Config& c, Value x) {
@@ -107,14 +118,15 @@ Value feed_forward(const Scope& layer, const Dinov2Config& c, Value x) {
   return linear(s["weights_out"], x, c.hidden_size);
 }
 
-Value layer(const Scope& s, const Dinov2Config& c, Value x) {
+Value layer(const Scope& s, const Dinov2Config& c, std::int64_t index, Value x) {
   const auto scaled = [&](std::string_view scale, Value y) {
     const Scope module = s(scale, c.name("LayerScale"));
     return mul(module, y, module.weight("lambda1", {c.hidden_size}));
   };
   const Scope attention = s("attention", c.name("Attention"));
-  Value y =
-      self_attention(attention("attention", c.name("SelfAttention")), c, layer_norm(s["norm1"], x, c.layer_norm_eps));
+  Value y = self_attention(attention("attention", c.name("SelfAttention")), c,
+                           heads_of(index, c.num_attention_heads, c.pruned_heads),
+                           layer_norm(s["norm1"], x, c.layer_norm_eps));
   y = linear(attention("output", c.name("SelfOutput"))["dense"], y, c.hidden_size);
   x = add(s, scaled("layer_scale1", y), x);
   return add(s, scaled("layer_scale2", feed_forward(s, c, layer_norm(s["norm2"], x, c.layer_norm_eps))), x);
@@ -127,8 +139,25 @@ std::vector<Value> dinov2_layers(const Scope& s, const Dinov2Config& c, Value pi
   std::vector<Value> tokens{embeddings(s("embeddings", c.name("Embeddings")), c, pixels)};
   const Scope encoder = s("encoder", c.name("Encoder"));
   for (std::int64_t i = 0; i < c.num_hidden_layers; ++i)
-    tokens.push_back(layer(encoder("layer", i, c.name("Layer")), c, tokens.back()));
+    tokens.push_back(layer(encoder("layer", i, c.name("Layer")), c, i, tokens.back()));
   return tokens;
+}
+
+FeatureMaps dinov2_backbone(const Scope& s, const Dinov2Config& c, Value pixels) {
+  const std::vector<Value> tokens = dinov2_layers(s, c, pixels);
+  if (!tokens.back()) return {};
+  const std::int64_t height = pixels.dim(2).value / c.patch_size[0], width = pixels.dim(3).value / c.patch_size[1];
+  FeatureMaps features{{}, c.stages};
+  for (const std::int64_t stage : c.stages) {
+    Value x = tokens[static_cast<std::size_t>(stage)];
+    if (c.apply_layernorm) x = layer_norm(s["layernorm"], x, c.layer_norm_eps);
+    if (c.reshape_hidden_states) {
+      x = transpose(s, slice(s, x, 1, 1 + c.registers, to_the_end), {0, 2, 1});
+      x = reshape(s, x, {keep, keep, height, width});
+    }
+    features.maps.push_back(x);
+  }
+  return features;
 }
 
 namespace {

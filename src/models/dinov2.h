@@ -1,11 +1,14 @@
 #pragma once
-// DINOv2 (Oquab et al. 2023), and with registers (Darcet et al. 2023), as transformers' Dinov2Model.
+// DINOv2 (Oquab et al. 2023), and with registers (Darcet et al. 2023), as transformers' Dinov2Model, and as
+// a backbone.
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
+#include "models/backbone.h"
 #include "models/family.h"
 #include "models/image.h"
 
@@ -27,7 +30,14 @@ struct Dinov2Config {
   bool qkv_bias = true;
   bool use_swiglu_ffn = false;
   std::int64_t num_labels = 2;
+  std::map<std::int64_t, std::int64_t> pruned_heads;  // layer -> how many
 
+  std::vector<std::int64_t> stages;  // that a backbone gives the maps of
+  bool apply_layernorm = true;
+  bool reshape_hidden_states = true;
+
+  // A configuration, or the section of one that describes a backbone.
+  static Dinov2Config read(ConfigReader& fields, bool with_registers);
   static Dinov2Config read(const Family& family, ConfigReader& fields);
   std::string name(std::string_view suffix) const { return stem + std::string(suffix); }
 };
@@ -35,5 +45,9 @@ struct Dinov2Config {
 // Tokens [batch, 1 + registers + patches, hidden_size] after each layer, the embeddings first, without the last norm.
 // `s` is the base model or a backbone.
 std::vector<Value> dinov2_layers(const Scope& s, const Dinov2Config& c, Value pixels);
+
+// The maps of c.stages; [batch, 1 + registers + patches, hidden_size] where reshape_hidden_states is off. `s` is the
+// backbone.
+FeatureMaps dinov2_backbone(const Scope& s, const Dinov2Config& c, Value pixels);
 
 }  // namespace mk::models

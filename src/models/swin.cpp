@@ -16,10 +16,10 @@ namespace mk::models {
 
 using namespace nn;
 
-SwinConfig SwinConfig::read(const Family& family, ConfigReader& fields) {
+SwinConfig SwinConfig::read(ConfigReader& fields, std::string_view stem) {
   SwinConfig c;
-  c.stem = family.stem;
-  c.second = family.stem != "Swin";
+  c.stem = stem;
+  c.second = stem != "Swin";
   c.image_size = fields.pair("image_size", 224);
   c.patch_size = fields.pair("patch_size", 4);
   c.num_channels = fields.size("num_channels", c.num_channels);
@@ -27,16 +27,18 @@ SwinConfig SwinConfig::read(const Family& family, ConfigReader& fields) {
   c.depths = fields.depths("depths", c.depths);
   c.num_heads = fields.sizes("num_heads", c.num_heads);
   c.window_size = fields.size("window_size", c.window_size);
-  if (fields.has("pretrained_window_sizes")) {
-    for (const std::int64_t size : fields.indices("pretrained_window_sizes", {}))
-      c.pretrained_window_sizes.push_back(size);
-  }
+  c.pretrained_window_sizes = fields.indices("pretrained_window_sizes", {});
   c.mlp_ratio = fields.number("mlp_ratio", c.mlp_ratio);
   c.qkv_bias = fields.boolean("qkv_bias", c.qkv_bias);
   c.hidden_act = fields.string("hidden_act", c.hidden_act);
   c.use_absolute_embeddings = fields.boolean("use_absolute_embeddings", c.use_absolute_embeddings);
   c.layer_norm_eps = fields.number("layer_norm_eps", c.layer_norm_eps);
   c.num_labels = fields.num_labels();
+  c.stages = backbone_stages(fields, static_cast<std::int64_t>(c.depths.size()));
+  if (!(c.mlp_ratio * static_cast<double>(c.embed_dim) >= 1 && c.mlp_ratio <= 1e4)) {
+    fields.fail(ErrorCode::malformed, fmt::format("mlp_ratio is {}", c.mlp_ratio));
+    c.mlp_ratio = 4;
+  }
   c.pretrained_window_sizes.resize(c.depths.size(), 0);
   if (c.num_heads.size() != c.depths.size())
     fields.fail(ErrorCode::malformed,
@@ -62,6 +64,7 @@ struct Window {
 // The first version looks at the grid at hand, the second at the one of the configuration.
 Window window_of(const SwinConfig& c, const SwinBlock& block) {
   const Grid& grid = c.second ? block.planned : block.grid;
+  if (block.whole_windows && !c.second) return {c.window_size, block.shift};
   if (!c.second) {
     const std::int64_t least = std::min(grid[0], grid[1]);
     return least <= c.window_size ? Window{least, 0} : Window{c.window_size, block.shift};
@@ -221,7 +224,7 @@ Value swin_block(const Scope& s, const SwinConfig& c, const SwinBlock& block, Va
   return add(s, x, feed_forward(s, c, layer_norm(s["layernorm_after"], x, c.layer_norm_eps)));
 }
 
-SwinStages swin_encoder(const Scope& s, const SwinConfig& c, Value pixels) {
+SwinStages swin_encoder(const Scope& s, const SwinConfig& c, Value pixels, bool whole_windows) {
   Builder& b = s.builder();
   if (pixels && (!pixels.dim(2).is_known() || !pixels.dim(3).is_known())) {
     b.fail({ErrorCode::usage, "height and width of pixel_values are dynamic, and windows need them fixed", "",
@@ -231,12 +234,14 @@ SwinStages swin_encoder(const Scope& s, const SwinConfig& c, Value pixels) {
   SwinStages stages;
   Grid grid{}, planned = c.patch_grid();
   Value x = embeddings(s("embeddings", c.name("Embeddings")), c, pixels, grid);
+  stages.stem = x;
   const Scope encoder = s("encoder", c.name("Encoder"));
   for (std::size_t i = 0; i < c.depths.size() && x; ++i) {
     const Scope stage = encoder("layers", static_cast<std::int64_t>(i), c.name("Stage"));
     for (std::int64_t j = 0; j < c.depths[i]; ++j)
       x = swin_block(stage("blocks", j, c.name("Layer")), c,
-                     {c.num_heads[i], j % 2 == 0 ? 0 : c.window_size / 2, c.pretrained_window_sizes[i], planned, grid},
+                     {c.num_heads[i], j % 2 == 0 ? 0 : c.window_size / 2, c.pretrained_window_sizes[i], planned, grid,
+                      whole_windows},
                      x);
     stages.tokens.push_back(x);
     stages.grids.push_back(grid);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "models/backbone.h"
 #include "models/family.h"
 #include "models/image.h"
 #include "nn/windows.h"
@@ -30,8 +31,11 @@ struct SwinConfig {
   bool use_absolute_embeddings = false;
   double layer_norm_eps = 1e-5;
   std::int64_t num_labels = 2;
+  std::vector<std::int64_t> stages;  // that a backbone gives the maps of
 
-  static SwinConfig read(const Family& family, ConfigReader& fields);
+  // A configuration, or the section of one that describes a backbone; `stem` as above.
+  static SwinConfig read(ConfigReader& fields, std::string_view stem);
+  static SwinConfig read(const Family& family, ConfigReader& fields) { return read(fields, family.stem); }
   std::string name(std::string_view suffix) const { return stem + std::string(suffix); }
   nn::Grid patch_grid() const { return {image_size[0] / patch_size[0], image_size[1] / patch_size[1]}; }
 };
@@ -43,14 +47,21 @@ struct SwinBlock {
   std::int64_t shift = 0;
   std::int64_t pretrained_window = 0;
   nn::Grid planned{}, grid{};
+  bool whole_windows = false;
 };
 Value swin_block(const Scope& s, const SwinConfig& c, const SwinBlock& block, Value x);
 
 // What each stage gives before it is made smaller, as tokens, with its grid; the last one is the encoder's result.
+// The stem's are the tokens of the patches.
 struct SwinStages {
+  Value stem;
   std::vector<Value> tokens;
   std::vector<nn::Grid> grids;
 };
-SwinStages swin_encoder(const Scope& s, const SwinConfig& c, Value pixels);
+// With `whole_windows` grids smaller than a window are padded to it, as a backbone of the first version does.
+SwinStages swin_encoder(const Scope& s, const SwinConfig& c, Value pixels, bool whole_windows = false);
+
+// The maps of c.stages. `s` is the backbone.
+FeatureMaps swin_backbone(const Scope& s, const SwinConfig& c, Value pixels);
 
 }  // namespace mk::models
