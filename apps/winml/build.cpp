@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "build/cache_key.h"
+#include "build/composite.h"
 #include "build/generate.h"
 #include "build/quantize_passes.h"
 #include "build/strict.h"
@@ -30,6 +31,7 @@ struct BuildOptions {
   bool use_cache = false;
   bool rebuild = false;
   std::optional<std::string> task;
+  std::optional<std::string> submodel;
   std::optional<std::string> dtype;
   ExportFiles files;
   TargetOptions target;
@@ -52,6 +54,7 @@ void describe(BuildOptions& o, OptionTable& options) {
   options.toggle("--use-cache", o.use_cache, "Put them into the cache instead (WINML_CACHE_DIR, else ~/.cache/winml)");
   options.toggle("--rebuild", o.rebuild, "Build even where nothing has changed, and over a model that no build made");
   task_option(options, o.task);
+  options.value("--submodel", "NAME", o.submodel, "Of a model of several graphs only this one (encoder, decoder ...)");
   options.value("--dtype", "TYPE", o.dtype, "Type of an exported model's weights and activations")
       .choices({"fp32", "fp16"})
       .preset("fp32");
@@ -159,22 +162,14 @@ std::string target_text(const TargetOptions& target) {
   return target.ep.value_or("auto") + "/" + target.device.value_or("auto");
 }
 
-Result<BuildReport> run(const BuildOptions& o, Context& context) {
-  MK_CHECK(check_options(o));
-  MK_TRY(const TargetPolicy policy, target_policy_of(o.target));
-  BuildRequest request;
-  MK_TRY(request.model, resolve_model(*o.model, WantedModel::any, context.hub));
-  if (o.config) {
-    MK_TRY(request.config, config_from_file(o, policy, context));
-  } else {
-    MK_TRY(request.config, config_of_model(o, request, policy, context));
-  }
+// What the options say of every build, once its config is known.
+Status apply_options(const BuildOptions& o, BuildRequest& request, Progress& progress) {
   if (o.dtype == "fp16") request.float_type = DataType::float16;
   request.target = target_text(o.target);
   request.rebuild = o.rebuild;
   MK_TRY(request.wanted, parse_target(o.target.ep.value_or(""), o.target.device.value_or("")));
   if (!o.optimize) request.config.skip_optimize = true;
-  take_calibration(o, request.config, context.progress);
+  take_calibration(o, request.config, progress);
   if (o.target.precision && request.config.quant) {
     const auto passes = quantize_passes(*o.target.precision, *request.config.quant);
     request.then_float16 = passes && passes->size() > 1;
@@ -182,6 +177,23 @@ Result<BuildReport> run(const BuildOptions& o, Context& context) {
   request.verify = o.verify;
   request.keep_intermediates = o.keep_intermediates;
   request.ort = o.target.ort;
+  return {};
+}
+
+// What is built: one graph, or those of a composite.
+struct Built {
+  std::optional<BuildReport> one;
+  std::optional<CompositeReport> several;
+};
+
+Result<BuildReport> build_one(const BuildOptions& o, BuildRequest request, const TargetPolicy& policy,
+                              Context& context) {
+  if (o.config) {
+    MK_TRY(request.config, config_from_file(o, policy, context));
+  } else {
+    MK_TRY(request.config, config_of_model(o, request, policy, context));
+  }
+  MK_CHECK(apply_options(o, request, context.progress));
   if (o.output) {
     request.folder = *o.output;
   } else {
@@ -192,6 +204,90 @@ Result<BuildReport> run(const BuildOptions& o, Context& context) {
     request.prefix = *request.cache_key + "_";
   }
   return build_model(request, context.progress);
+}
+
+// What a config that is for the whole model says of each of its graphs: how it is quantized and compiled.
+void overlay(BuildConfig& config, const BuildConfig& outer, const std::string& model_id) {
+  config.quant = outer.quant;
+  if (config.quant) {
+    config.quant->task = config.loader.task;
+    config.quant->model_id = model_id;
+    config.quant->model_type = config.loader.model_type;
+  }
+  config.compile = outer.compile;
+  config.skip_optimize = outer.skip_optimize;
+}
+
+Result<CompositeReport> build_several(const BuildOptions& o, const ResolvedModel& model, const ModelConfig& config,
+                                      const ExportPlans& plans, const GenerateRequest& asked,
+                                      const std::optional<BuildConfig>& outer, Context& context) {
+  if (o.use_cache)
+    return fail(ErrorCode::usage, "--use-cache is for one graph, and the model is built as several", "--use-cache",
+                "Give a folder with -o");
+  CompositeRequest composite{.components = {}, .pipeline_tasks = plans.choices.pipeline_tasks, .whole = !o.submodel};
+  for (const ExportPlan& plan : plans.graphs) {
+    GenerateRequest request = asked;
+    request.submodel = plan.component;
+    request.exporting = share_of(asked.exporting, plan);
+    BuildRequest& build = composite.components.emplace_back();
+    build.model = model;
+    build.submodel = plan.component;
+    build.pipeline = asked.task;
+    build.shapes = asked.shapes;
+    MK_TRY(build.config, generate_config(config, model.folder, request, context.progress));
+    if (outer) overlay(build.config, *outer, *o.model);
+    if (const Status valid = validate(build.config); !valid) {
+      Error error = valid.error();
+      error.message = fmt::format("Config validation failed for sub-model '{}': {}", plan.component, error.message);
+      return tl::make_unexpected(std::move(error));
+    }
+    MK_CHECK(apply_options(o, build, context.progress));
+    build.folder = *o.output;
+    build.prefix = plan.component + "_";
+  }
+  return build_composite(composite, context.progress);
+}
+
+Result<Built> run(const BuildOptions& o, Context& context) {
+  MK_CHECK(check_options(o));
+  MK_TRY(const TargetPolicy policy, target_policy_of(o.target));
+  BuildRequest request;
+  MK_TRY(request.model, resolve_model(*o.model, WantedModel::any, context.hub));
+  Built built;
+  if (request.model.is_onnx()) {
+    if (o.submodel) return fail(ErrorCode::usage, "an ONNX file is one graph", "--submodel", "Leave --submodel out");
+    MK_TRY(built.one, build_one(o, std::move(request), policy, context));
+    return built;
+  }
+
+  // A config that names one graph's task builds that graph.
+  std::optional<BuildConfig> outer;
+  GenerateRequest asked = generate_request(o, policy, context);
+  if (o.config) {
+    BuildOptions without_files = o;
+    without_files.files = {};
+    MK_TRY(outer, config_from_file(without_files, policy, context));
+    asked.task = outer->loader.task;
+    if (outer->exporting) asked.exporting = *outer->exporting;
+  }
+  MK_TRY(const ModelConfig config, read_model_config(request.model.folder, *o.model));
+  const GraphsRequest graphs{asked.task.value_or(""), "", *o.model, o.submodel.value_or("")};
+  const auto choices = choose_graphs(config, graphs);
+  if (!choices && o.submodel) return tl::make_unexpected(choices.error());
+  if (!choices || !choices->is_composite()) {
+    MK_TRY(built.one, build_one(o, std::move(request), policy, context));
+    return built;
+  }
+  MK_CHECK(apply_export_files(asked.exporting, asked.shapes, o.files, context.progress));
+  const ExportRequest exporting{.folder = request.model.folder,
+                                .model_id = *o.model,
+                                .task = asked.task,
+                                .submodel = o.submodel.value_or(""),
+                                .config = asked.exporting,
+                                .shapes = asked.shapes};
+  MK_TRY(const ExportPlans plans, plan_exports(config, exporting, context.progress));
+  MK_TRY(built.several, build_several(o, request.model, config, plans, asked, outer, context));
+  return built;
 }
 
 std::string text(const BuildReport& r, const Context&) {
@@ -208,10 +304,21 @@ std::string text(const BuildReport& r, const Context&) {
                      columns(rows), to_utf8(r.final_artifact), bytes_text(r.bytes), to_utf8(r.config_path));
 }
 
+std::string text(const Built& built, const Context& context) {
+  if (built.one) return text(*built.one, context);
+  std::string all;
+  for (const auto& [name, report] : built.several->components) all += name + "\n" + text(report, context);
+  if (!built.several->manifest_path.empty())
+    all += fmt::format("Composite manifest: {}\n", to_utf8(built.several->manifest_path));
+  return all;
+}
+
+Json json(const Built& built) { return built.one ? to_json(*built.one) : to_json(*built.several); }
+
 }  // namespace
 
 Command build_command() {
-  return define<BuildOptions, BuildReport>({
+  return define<BuildOptions, Built>({
       .name = "build",
       .group = "Build",
       .summary = "Make a folder with a checked model, its config and its manifest",
@@ -219,7 +326,8 @@ Command build_command() {
                  "itself has "
                  "changed, or an artefact has; the reason is printed. Whatever interrupts a build, the folder has the "
                  "old artefacts "
-                 "or the new ones.",
+                 "or the new ones. The graphs of an encoder and a decoder, or of two towers, are built side by side: "
+                 "encoder_model.onnx, decoder_model.onnx and composite_manifest.json.",
       .examples = {{"winml build -m samples/digits-vit -o out", "A checkpoint"},
                    {"winml build -m model.onnx -o out", "An ONNX file"},
                    {"winml build -c config.json -m DIR -o out", "With a config that `winml config` wrote"}},
@@ -227,7 +335,7 @@ Command build_command() {
       .options = describe,
       .run = run,
       .text = text,
-      .json = to_json,
+      .json = json,
   });
 }
 

@@ -49,6 +49,7 @@ Result<BuildInputs> inputs_of(const BuildRequest& request) {
             {"float_type", request.float_type ? name_of(*request.float_type) : ""},
             {"then_float16", request.then_float16},
             {"intermediates", request.keep_intermediates}};
+  if (!request.submodel.empty()) said["submodel"] = request.submodel;
   BuildInputs inputs{.tool_version = MODELKIT_VERSION,
                      .config_hash = sha256_hex(dump_json(said, -1)).substr(0, 16),
                      .target = request.target};
@@ -123,6 +124,11 @@ Result<Before> look(const BuildRequest& request, std::string& problem) {
                 .model_there = std::filesystem::exists(named(request, "model.onnx"), ignored)};
 }
 
+Status refuse_foreign(const Path& model) {
+  return fail(ErrorCode::exists, "the folder has a model that no build made", to_utf8(model),
+              "Choose another folder with -o, or pass --rebuild to replace it");
+}
+
 Status commit(Publication& publication) {
   Status status = publication.commit();
   if (!status && status.error().code == ErrorCode::exists)
@@ -175,6 +181,14 @@ BuildReport reused(const BuildRequest& request, Manifest manifest, Clock::time_p
 
 }  // namespace
 
+Status check_build(const BuildRequest& request) {
+  MK_CHECK(check_request(request));
+  std::string problem;
+  MK_TRY(const Before before, look(request, problem));
+  if (!before.model_there || before.manifest || request.rebuild) return {};
+  return refuse_foreign(named(request, "model.onnx"));
+}
+
 Result<BuildReport> build_model(const BuildRequest& request, Progress& progress) {
   const auto start = Clock::now();
   sweep_leftovers(request.folder);
@@ -190,8 +204,7 @@ Result<BuildReport> build_model(const BuildRequest& request, Progress& progress)
     if (request.rebuild) {
       reason = "--rebuild";
     } else if (!before.manifest) {
-      return fail(ErrorCode::exists, "the folder has a model that no build made", to_utf8(final_path),
-                  "Choose another folder with -o, or pass --rebuild to replace it");
+      return tl::make_unexpected(refuse_foreign(final_path).error());
     } else {
       MK_TRY(known_inputs, inputs_of(request));
       reason = difference(before.manifest->inputs, *known_inputs);

@@ -24,6 +24,8 @@ struct BuildReport {
   double elapsed_seconds = 0;
 };
 
+// What build_model would refuse before any work: to be asked of all builds that go together.
+Status check_build(const BuildRequest& request);
 Result<BuildReport> build_model(const BuildRequest& request, Progress& progress);
 
 Json to_json(const BuildReport& report);

@@ -166,6 +166,7 @@ Result<BuildConfig> generate_config(const ModelConfig& model, const Path& folder
                                      .model_id = request.model_id,
                                      .task = task,
                                      .model_class = model_class.value_or(""),
+                                     .submodel = request.submodel,
                                      .config = layers,
                                      .shapes = request.shapes};
   MK_TRY(const ExportPlan plan, plan_export(model, export_request, progress));
@@ -180,7 +181,7 @@ Result<BuildConfig> generate_config(const ModelConfig& model, const Path& folder
   MK_CHECK(infer_dynamic_axes(exporting));
   config.exporting = std::move(exporting);
   config.optim = optim_flags(plan.head.model_type);
-  config.loader.task = task ? *task : plan.head.task;
+  config.loader.task = task && request.submodel.empty() ? *task : plan.head.task;
   const std::string_view auto_class = auto_class_of(plan.head.task);
   config.loader.model_class = model_class          ? *model_class
                               : auto_class.empty() ? plan.head.class_name

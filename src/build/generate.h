@@ -22,6 +22,7 @@ struct GenerateRequest {
   std::string model_id;  // as the user wrote it
   std::optional<std::string> task;
   std::optional<std::string> model_class;
+  std::string submodel;  // this one of several graphs; the task is then the pipeline's
   TargetPolicy policy;
   bool target_typed = false;  // a target or precision on the command line: it wins over the overrides
   bool quant = true;          // false: no quant section whatever else says

@@ -80,9 +80,12 @@ Result<StageOutcome> export_stage(BuildState& state) {
                           .model_id = request.model.name(),
                           .task = request.config.loader.task,
                           .model_class = request.config.loader.model_class.value_or(""),
+                          .submodel = request.submodel,
                           .config = *request.config.exporting,
                           .shapes = request.shapes,
                           .float_type = request.float_type};
+  // A component's own task may be that of another graph, too.
+  if (!request.submodel.empty()) exporting.task = request.pipeline, exporting.model_class.clear();
   MK_TRY(ExportedGraph exported, export_graph(exporting, state.progress));
   state.graph = std::move(exported.built.model);
   state.plan = std::move(exported.plan);

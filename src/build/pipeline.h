@@ -24,6 +24,8 @@ namespace mk {
 struct BuildRequest {
   ResolvedModel model;
   BuildConfig config;
+  std::string submodel;                        // of a composite this graph; then `pipeline` is what it was chosen by
+  std::optional<std::string> pipeline;         // the task that names the composite; detected when absent
   std::map<std::string, std::int64_t> shapes;  // --shape-config
   std::optional<DataType> float_type;
   Path folder;           // where the artefacts go

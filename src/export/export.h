@@ -86,6 +86,8 @@ Status check_export_shapes(const std::map<std::string, std::int64_t>& shapes, st
 // All graphs of a model. Tensors that the request speaks of need be in one of them. The folder may be empty, then there
 // is no preprocessor.
 Result<ExportPlans> plan_exports(const ModelConfig& config, const ExportRequest& request, Progress& progress);
+// Without what a request says of tensors that the plan's graph does not have: of another graph's.
+ExportConfig share_of(const ExportConfig& config, const ExportPlan& plan);
 // One graph: that of the task or the submodel (choose_graph).
 Result<ExportPlan> plan_export(const ExportRequest& request, Progress& progress);
 Result<ExportPlan> plan_export(const ModelConfig& config, const ExportRequest& request, Progress& progress);

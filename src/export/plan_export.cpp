@@ -185,6 +185,13 @@ Status check_export_shapes(const std::map<std::string, std::int64_t>& shapes, st
   return {};
 }
 
+ExportConfig share_of(const ExportConfig& config, const ExportPlan& plan) {
+  ExportConfig share = config;
+  std::erase_if(share.input_tensors, [&](const TensorPatch& patch) { return !has_tensor(plan, patch.name); });
+  std::erase_if(share.dynamic_axes, [&](const auto& axes) { return !has_tensor(plan, axes.first); });
+  return share;
+}
+
 Result<ExportPlans> plan_exports(const ModelConfig& config, const ExportRequest& request, Progress& progress) {
   MK_TRY(GraphChoices choices, choose_graphs(config, graphs_request(request)));
   return plan_with(config, std::move(choices), request, progress);
