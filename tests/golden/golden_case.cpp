@@ -92,8 +92,12 @@ Result<Case> read_case(const Path& folder) {
   }
   MK_TRY(std::vector<HostTensor> outputs, read_tensors(folder / "outputs.safetensors"));
   MK_TRY(const ModelConfig config, ModelConfig::read(folder));
-  MK_TRY(const HeadChoice choice, choose_head(config, c.task));
-  MK_TRY(const std::vector<std::string> given, output_names(config, choice));
+  // A task that only a pair of graphs serves has no head.
+  const Result<HeadChoice> choice = choose_head(config, c.task);
+  std::vector<std::string> given;
+  if (choice) {
+    MK_TRY(given, output_names(config, *choice));
+  }
   for (HostTensor& output : outputs) {
     const bool left_out =
         std::find(may_be_left_out.begin(), may_be_left_out.end(), output.name) != may_be_left_out.end() &&

@@ -183,6 +183,7 @@ CASES = {
     "hubert.automatic-speech-recognition.batch-norm": lambda: speech(tf.HubertForCTC, "Hubert", conv_pos_batch_norm=True, feat_proj_layer_norm=False),
     "hubert.audio-classification.layer-sum": lambda: speech(tf.HubertForSequenceClassification, "Hubert", use_weighted_layer_sum=True, do_stable_layer_norm=True, adapter_attn_dim=5),
     "blip.image-text-to-text.untied": lambda: (tf.BlipForConditionalGeneration, blip_model(dict(hidden_size=12, num_attention_heads=3, tie_word_embeddings=False, hidden_act="relu", layer_norm_eps=1e-3), dict(hidden_act="quick_gelu")), {**ids(2, 7, 40), "pixel_values": random(2, 3, 14, 14)}, ("logits",)),
+    "blip.image-to-text.steps": lambda: (tf.BlipForConditionalGeneration, blip_model(dict(hidden_size=12, num_attention_heads=3), {}), {**ids(2, 7, 40, mask=False), "pixel_values": random(2, 3, 14, 14)}, ("logits",)),
     "owlvit.zero-shot-object-detection.padded-query": lambda: (tf.OwlViTForObjectDetection, owl_model("OwlViT", dict(hidden_act="gelu"), dict(layer_norm_eps=1e-2)), owl_inputs(4, 2), OWL),
     "owlv2.zero-shot-object-detection.gray": lambda: (tf.Owlv2ForObjectDetection, owl_model("Owlv2", {}, dict(num_channels=1, num_hidden_layers=1)), owl_inputs(3, 1, 1), OWL),
     "owlvit.feature-extraction.similar": lambda: (tf.OwlViTModel, owl_model("OwlViT", {}, {}, 7), owl_inputs(3, 3)),
@@ -221,7 +222,7 @@ def main():
     out, only = pathlib.Path(sys.argv[1]), (sys.argv[2] if len(sys.argv) > 2 else "")
     for name, make in CASES.items():
         if only in name:
-            make_case(out / "option_cases" / name, *make())
+            make_case(out / ("pair_cases" if name.endswith(".steps") else "option_cases") / name, *make())
             print("made", name, flush=True)
 
 
