@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "base/json.h"
+#include "checkpoint/gguf_model.h"
 #include "checkpoint/pytorch.h"
 #include "checkpoint/safetensors.h"
 
@@ -36,7 +37,6 @@ constexpr ForeignFile foreign_files[] = {
      "an adapter without its base model: merge it (merge_and_unload()) and save_pretrained() the result"},
     {".h5", "TensorFlow weights: load them with from_tf=True in transformers and save_pretrained()"},
     {".msgpack", "Flax weights: load them with from_flax=True in transformers and save_pretrained()"},
-    {".gguf", "GGUF weights: load them with gguf_file=... in transformers and save_pretrained()"},
     {".ckpt", "a training checkpoint: load it with its own code and save_pretrained() the model"},
     {".safetensors",
      "not under a name that transformers loads: rename it to model.safetensors if it is the whole model"},
@@ -143,6 +143,14 @@ struct CheckpointReaders {
     return checkpoint;
   }
 
+  static Result<Checkpoint> open_gguf(const Path& path) {
+    MK_TRY(const GgufFile file, read_gguf(path));
+    Checkpoint checkpoint;
+    MK_TRY(checkpoint.tensors_, gguf_tensors(file));
+    checkpoint.files_ = {path};
+    return checkpoint;
+  }
+
   static Result<Checkpoint> open_pytorch(const Path& path) {
     MK_TRY(auto file, File::open(path));
     Checkpoint checkpoint;
@@ -158,6 +166,8 @@ Result<Checkpoint> Checkpoint::open(const Path& folder) {
     if (is_there(file)) return candidate.open(file);
     if (is_there(index_of(file))) return CheckpointReaders::open_index(index_of(file), candidate.open);
   }
+  MK_TRY(const Path gguf, gguf_of(folder));
+  if (!gguf.empty()) return CheckpointReaders::open_gguf(gguf);
   return tl::make_unexpected(no_weights(folder));
 }
 

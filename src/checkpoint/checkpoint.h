@@ -1,6 +1,6 @@
 #pragma once
 // A checkpoint's tensors by name, as views of its files: safetensors (one file, or shards with an index) or
-// pytorch_model.bin (zip form, read by a restricted unpickler that can build tensors and nothing else).
+// pytorch_model.bin (zip form, read by a restricted unpickler that can build tensors and nothing else), or GGUF.
 
 #include <map>
 #include <memory>
@@ -16,7 +16,8 @@ namespace mk {
 
 class Checkpoint {
  public:
-  // The weights of a model folder. Prefers model.safetensors(.index.json) over pytorch_model.bin(.index.json).
+  // The weights of a model folder, or of a GGUF file. Prefers model.safetensors(.index.json) over
+  // pytorch_model.bin(.index.json) over the folder's GGUF file.
   // not_found naming the files looked for; malformed with the file and the tensor or byte offset.
   static Result<Checkpoint> open(const Path& folder);
   static Result<Checkpoint> open_safetensors(const Path& file);

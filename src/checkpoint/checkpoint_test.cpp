@@ -121,7 +121,6 @@ TEST(Checkpoint, SaysWhatAFolderWithoutWeightsNeeds) {
     EXPECT_NE(empty.find(name), std::string::npos) << empty;
   EXPECT_NE(said("tf_model.h5").find("tf_model.h5 is TensorFlow weights"), std::string::npos);
   EXPECT_NE(said("flax_model.msgpack").find("flax_model.msgpack is Flax weights"), std::string::npos);
-  EXPECT_NE(said("model-q4.gguf").find("model-q4.gguf is GGUF weights"), std::string::npos);
   EXPECT_NE(said("last.ckpt").find("last.ckpt is a training checkpoint"), std::string::npos);
   EXPECT_NE(said("adapter_model.safetensors").find("an adapter without its base model"), std::string::npos);
   EXPECT_NE(said("model.fp16.safetensors").find("rename it to model.safetensors"), std::string::npos);

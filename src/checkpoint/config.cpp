@@ -5,9 +5,11 @@
 #include <charconv>
 #include <limits>
 #include <optional>
+#include <system_error>
 
 #include "base/file.h"
 #include "base/json.h"
+#include "checkpoint/gguf_model.h"
 
 namespace mk {
 namespace {
@@ -37,6 +39,15 @@ ModelConfig::ModelConfig(std::shared_ptr<const Json> root, std::shared_ptr<const
 
 Result<ModelConfig> ModelConfig::read(const Path& folder) {
   const Path path = folder / "config.json";
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) {
+    MK_TRY(const Path gguf, gguf_of(folder));
+    if (!gguf.empty()) {
+      MK_TRY(const GgufFile file, read_gguf(gguf));
+      MK_TRY(const Json config, gguf_config(file));
+      return parse(dump_json(config), to_utf8(gguf));
+    }
+  }
   auto text = read_text(path);
   if (!text) {
     Error error = std::move(text).error();

@@ -3,8 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "base/file.h"
+#include "base/json.h"
+#include "checkpoint/config.h"
+#include "checkpoint/gguf_model.h"
 #include "hub/side_files.h"
 
 namespace mk {
@@ -24,11 +28,25 @@ Result<std::vector<std::string>> add_side_files(const Path& source, const Path& 
                                                 Publication& publication, Progress& progress) {
   std::vector<std::string> result;
   if (same_folder(source, target)) return result;
-  MK_TRY(const std::vector<Path> side_files, side_files_in(source));
+  MK_TRY(std::vector<Path> side_files, side_files_in(source));
+  // A checkpoint that is one GGUF file has its configuration inside.
+  std::optional<ModelConfig> inside;
+  if (std::ranges::find(side_files, Path("config.json")) == side_files.end()) {
+    MK_TRY(const Path gguf, gguf_of(source));
+    if (!gguf.empty()) {
+      MK_TRY(inside, ModelConfig::read(source));
+      side_files.emplace_back("config.json");
+    }
+  }
   for (const Path& side_file : side_files) {
     const std::string name = to_utf8(side_file);
     std::error_code error;
-    MK_TRY(const std::string text, read_text(source / side_file, size_limit));
+    std::string text;
+    if (inside && name == "config.json") {
+      text = dump_json(inside->json()) + "\n";
+    } else {
+      MK_TRY(text, read_text(source / side_file, size_limit));
+    }
     const Path destination = target / side_file;
     if (std::filesystem::exists(destination, error)) {
       const auto present = read_text(destination, size_limit);

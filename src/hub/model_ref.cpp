@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "checkpoint/gguf.h"
 
 namespace mk {
 namespace {
@@ -65,14 +66,16 @@ tl::unexpected<Error> missing_path(std::string_view text) {
 Result<ModelRef> parse_local(ModelRef ref, std::string_view text) {
   std::error_code ignored;
   const auto status = std::filesystem::status(ref.local_path, ignored);
-  if (std::filesystem::is_directory(status) || ends_with_onnx(text)) {
-    ref.kind = std::filesystem::is_directory(status) ? ModelRefKind::folder : ModelRefKind::local_onnx;
+  const bool checkpoint =
+      std::filesystem::is_directory(status) || (std::filesystem::exists(status) && is_gguf(ref.local_path));
+  if (checkpoint || ends_with_onnx(text)) {
+    ref.kind = checkpoint ? ModelRefKind::folder : ModelRefKind::local_onnx;
     return ref;
   }
   if (std::filesystem::exists(status))
     return fail(ErrorCode::usage,
-                fmt::format("unsupported model file: {}; only .onnx files are models by themselves", text), {},
-                "Of a checkpoint, give the folder that has config.json");
+                fmt::format("unsupported model file: {}; only .onnx and .gguf files are models by themselves", text),
+                {}, "Of a checkpoint, give the folder that has config.json");
   return missing_path(text);
 }
 

@@ -17,7 +17,7 @@ std::string_view name_of(ModelRefKind kind);
 struct ModelRef {
   ModelRefKind kind = ModelRefKind::hub_id;
   std::string raw;       // as it was given
-  Path local_path;       // of local_onnx and folder
+  Path local_path;       // of local_onnx and folder; a GGUF file is a folder that has nothing else
   std::string id;        // of hub_id and hub_onnx: "org/name" or "name"
   std::string revision;  // a branch, a tag or a commit; empty where none was asked for
   std::string file;      // of hub_onnx: the path in the repository

@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "checkpoint/gguf.h"
 
 namespace mk {
 namespace {
@@ -27,6 +28,7 @@ bool is_there(const Path& path) {
 struct Contents {
   bool has_config = false;
   bool has_weights = false;
+  bool has_gguf = false;
   std::vector<Path> manifests;
   std::vector<Path> onnx;  // at the top, sorted
 };
@@ -38,6 +40,7 @@ Result<Contents> look_into(const Path& folder) {
     const std::string name = to_utf8(path);
     contents.has_config |= name == "config.json";
     contents.has_weights |= std::find(std::begin(weight_files), std::end(weight_files), name) != std::end(weight_files);
+    contents.has_gguf |= is_gguf(path);
     if (name.ends_with(manifest_suffix)) contents.manifests.push_back(path);
     if (path.extension() == ".onnx") contents.onnx.push_back(path);
   }
@@ -74,9 +77,15 @@ Result<Path> graph_in(const Path& folder, const Contents& contents) {
 }
 
 Result<ResolvedModel> resolve_folder(ResolvedModel model, WantedModel wanted) {
-  MK_TRY(const Contents contents, look_into(model.folder));
   const std::string where = to_utf8(model.folder);
-  const bool is_checkpoint = contents.has_config && (contents.has_weights || contents.onnx.empty());
+  Contents contents;
+  if (is_gguf(model.folder)) {
+    contents.has_gguf = true;
+  } else {
+    MK_TRY(contents, look_into(model.folder));
+  }
+  const bool is_checkpoint =
+      contents.has_gguf || (contents.has_config && (contents.has_weights || contents.onnx.empty()));
   const bool is_built = !contents.manifests.empty() || !is_checkpoint;
   if (wanted == WantedModel::onnx || (wanted == WantedModel::any && is_built)) {
     auto graph = graph_in(model.folder, contents);

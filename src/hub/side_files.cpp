@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/file.h"
+#include "checkpoint/gguf.h"
 
 namespace mk {
 namespace {
@@ -61,6 +62,7 @@ bool is_side_file(std::string_view name) {
 
 Result<std::vector<Path>> side_files_in(const Path& folder) {
   std::vector<Path> found;
+  if (is_gguf(folder)) return found;
   MK_TRY(const auto names, list_folder(folder));
   for (const Path& name : names) {
     std::error_code ignored;

@@ -16,16 +16,6 @@
 namespace mk::golden {
 namespace {
 
-Result<std::vector<HostTensor>> read_tensors(const Path& file) {
-  MK_TRY(const Checkpoint all, Checkpoint::open_safetensors(file));
-  std::vector<HostTensor> tensors;
-  for (const auto& [name, tensor] : all.tensors()) {
-    MK_TRY(std::vector<std::byte> bytes, read_all(*tensor.data));
-    tensors.push_back({name, tensor.type, tensor.dims, std::move(bytes), {}});
-  }
-  return tensors;
-}
-
 // PyTorch's outputs that a task's contract may leave out.
 constexpr std::array<std::string_view, 7> may_be_left_out{
     "pooler_output", "extract_features", "last_hidden_state", "encoder_last_hidden_state",
@@ -47,6 +37,16 @@ Shape symbolic_shape(const Case& c, const HostTensor& input) {
 }
 
 }  // namespace
+
+Result<std::vector<HostTensor>> read_tensors(const Path& file) {
+  MK_TRY(const Checkpoint all, Checkpoint::open_safetensors(file));
+  std::vector<HostTensor> tensors;
+  for (const auto& [name, tensor] : all.tensors()) {
+    MK_TRY(std::vector<std::byte> bytes, read_all(*tensor.data));
+    tensors.push_back({name, tensor.type, tensor.dims, std::move(bytes), {}});
+  }
+  return tensors;
+}
 
 std::vector<Path> case_folders(const std::string& group) {
   std::vector<Path> folders;

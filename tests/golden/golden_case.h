@@ -27,6 +27,7 @@ struct Case {
 // Folders below tests/data/<group>, sorted.
 std::vector<Path> case_folders(const std::string& group);
 Result<Case> read_case(const Path& folder);
+Result<std::vector<HostTensor>> read_tensors(const Path& file);
 
 // The tags of a module tree: classes from the root down, torch.nn's left out, Class.N for items of a list.
 struct TreeRow {
