@@ -16,8 +16,7 @@ namespace mk {
 
 class Checkpoint {
  public:
-  // The weights of a model folder, or of a GGUF file. Prefers model.safetensors(.index.json) over
-  // pytorch_model.bin(.index.json) over the folder's GGUF file.
+  // Of a model folder or GGUF file. Prefers model.safetensors(.index.json), pytorch_model.bin(.index.json), GGUF.
   // not_found naming the files looked for; malformed with the file and the tensor or byte offset.
   static Result<Checkpoint> open(const Path& folder);
   static Result<Checkpoint> open_safetensors(const Path& file);

@@ -19,8 +19,7 @@ class JsonView;
 
 class ModelConfig {
  public:
-  // DIR/config.json, or what a GGUF file says: the only one of a folder without config.json, or the path itself.
-  // not_found, or malformed with the JSON pointer.
+  // DIR/config.json, or what the GGUF file there (or the path itself) says. not_found, malformed with the JSON pointer.
   static Result<ModelConfig> read(const Path& folder);
   static Result<ModelConfig> parse(std::string_view text, std::string name);
 
