@@ -46,6 +46,7 @@ BertConfig BertConfig::read(const Family& family, ConfigReader& fields, const Be
   if (c.hidden_size % c.num_attention_heads != 0)
     fields.fail(ErrorCode::malformed, fmt::format("hidden_size {} is not a multiple of num_attention_heads {}",
                                                   c.hidden_size, c.num_attention_heads));
+  if (c.may_decode) return c;
   if (fields.boolean("is_decoder", false) || fields.boolean("add_cross_attention", false))
     fields.fail(ErrorCode::unsupported, fmt::format("a {} that is a decoder is not supported", family.model_type),
                 "Only encoders of this type can be exported (is_decoder false)");

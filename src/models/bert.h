@@ -30,6 +30,7 @@ struct BertConfig {
   // The embeddings of positions, where they are absolute: first_positions unless a family has a rule of its own.
   Value (*positions)(const Scope& embeddings, const BertConfig& c, const TextInputs& in);
   std::int64_t pad_token_id = 0;
+  bool may_decode = false;  // is_decoder is no error
 
   // With the defaults of the family's configuration class.
   static BertConfig read(const Family& family, ConfigReader& fields, const BertConfig& defaults);

@@ -21,6 +21,7 @@ struct CrossDecoder {
 const CrossDecoder* find_cross_decoder(std::string_view model_type);
 std::string cross_decoder_names();
 
-extern const CrossDecoder trocr_decoder, mbart_decoder;
+extern const CrossDecoder bert_decoder, camembert_decoder, gpt2_decoder, mbart_decoder, roberta_decoder, trocr_decoder,
+    xlm_roberta_decoder;
 
 }  // namespace mk::models

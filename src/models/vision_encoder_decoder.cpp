@@ -18,6 +18,10 @@ using namespace nn;
 
 namespace {
 
+constexpr const CrossDecoder* cross_decoders[] = {&bert_decoder,       &camembert_decoder, &gpt2_decoder,
+                                                  &mbart_decoder,      &roberta_decoder,   &trocr_decoder,
+                                                  &xlm_roberta_decoder};
+
 constexpr std::string_view image_task = "image-feature-extraction";
 
 // Of the two sections of the configuration, and what their types stand for.
@@ -136,12 +140,16 @@ std::int64_t decoder_layers(ConfigReader& fields) {
 }  // namespace
 
 const CrossDecoder* find_cross_decoder(std::string_view model_type) {
-  for (const CrossDecoder* kind : {&trocr_decoder, &mbart_decoder})
+  for (const CrossDecoder* kind : cross_decoders)
     if (kind->model_type == model_type) return kind;
   return nullptr;
 }
 
-std::string cross_decoder_names() { return "trocr or mbart"; }
+std::string cross_decoder_names() {
+  std::vector<std::string_view> names;
+  for (const CrossDecoder* kind : cross_decoders) names.push_back(kind->model_type);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
 
 const Family vision_encoder_decoder{
     .model_type = "vision-encoder-decoder",
