@@ -23,6 +23,7 @@
   row(dinov2) \
   row(dinov2_with_registers) \
   row(distilbert) \
+  row(efficientnet) \
   row(electra) \
   row(gemma) \
   row(gemma2) \
@@ -34,6 +35,8 @@
   row(marian) \
   row(mbart) \
   row(mistral) \
+  row(mobilenet_v2) \
+  row(mobilevit) \
   row(mpnet) \
   row(mt5) \
   row(opt) \
@@ -50,6 +53,7 @@
   row(sam2_video) \
   row(sam2_vision_model) \
   row(sam_vision_model) \
+  row(segformer) \
   row(siglip) \
   row(siglip_text_model) \
   row(siglip_vision_model) \
@@ -62,7 +66,8 @@
   row(wav2vec2) \
   row(wav2vec2_emotion_regression) \
   row(whisper) \
-  row(xlm_roberta)
+  row(xlm_roberta) \
+  row(yolos)
 // clang-format on
 
 namespace mk::models {

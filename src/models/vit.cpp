@@ -62,7 +62,9 @@ Value self_attention(const Scope& s, const ViTConfig& c, std::int64_t heads, Val
   return attend(s, scores, {}, value);
 }
 
-Value layer(const Scope& s, const ViTConfig& c, std::int64_t index, Value x) {
+}  // namespace
+
+Value vit_layer(const Scope& s, const ViTConfig& c, std::int64_t index, Value x) {
   const Scope attention = s("attention", c.name("Attention"));
   Value y = layer_norm(s["layernorm_before"], x, c.layer_norm_eps);
   y = self_attention(attention("attention", c.name("SelfAttention")), c,
@@ -75,11 +77,9 @@ Value layer(const Scope& s, const ViTConfig& c, std::int64_t index, Value x) {
   return add(down, linear(down["dense"], y, c.hidden_size), x);
 }
 
-}  // namespace
-
 Value vit_encoder(const Scope& s, const ViTConfig& c, Value x) {
   const Scope encoder = s("encoder", c.name("Encoder"));
-  for (std::int64_t i = 0; i < c.num_hidden_layers; ++i) x = layer(encoder("layer", i, c.name("Layer")), c, i, x);
+  for (std::int64_t i = 0; i < c.num_hidden_layers; ++i) x = vit_layer(encoder("layer", i, c.name("Layer")), c, i, x);
   return x;
 }
 
