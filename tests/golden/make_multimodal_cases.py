@@ -207,7 +207,7 @@ def make_case(folder, model_class, config, inputs, outputs=None, run=None):
     model = model_class.from_pretrained(folder, attn_implementation="eager").eval()
     with torch.no_grad():
         result = run(model, **inputs) if run else model(**inputs)
-    results = {k: v.contiguous() for k, v in result.items() if isinstance(v, torch.Tensor) and k != "loss" and (outputs is None or k in outputs)}
+    results = {k: v.clone(memory_format=torch.contiguous_format) for k, v in result.items() if isinstance(v, torch.Tensor) and k != "loss" and (outputs is None or k in outputs)}
     save_file(inputs, folder / "inputs.safetensors")
     save_file(results, folder / "outputs.safetensors")
     rows = [[path, type(m).__name__, type(m).__module__.startswith("torch.nn")] for path, m in model.named_modules()]
