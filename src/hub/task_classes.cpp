@@ -18,6 +18,7 @@ struct HeadRow {
 // The first row that fits counts.
 constexpr HeadRow head_rows[] = {
     {"", "ForSequenceClassification", "text-classification"},
+    {"Wav2Vec2", "ForSpeechClassification", "audio-classification"},
     {"", "ForTokenClassification", "token-classification"},
     {"Vilt", "ForQuestionAnswering", "visual-question-answering"},
     {"Blip", "ForQuestionAnswering", "visual-question-answering"},

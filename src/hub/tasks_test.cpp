@@ -63,6 +63,7 @@ TEST(Tasks, OfClasses) {
       {"WhisperForConditionalGeneration", "whisper", "automatic-speech-recognition"},
       {"WhisperForAudioClassification", "whisper", "audio-classification"},
       {"Wav2Vec2ForSequenceClassification", "wav2vec2", "audio-classification"},
+      {"Wav2Vec2ForSpeechClassification", "wav2vec2_emotion_regression", "audio-classification"},
       {"ViTModel", "vit", "image-feature-extraction"},
       {"ViTMAEForPreTraining", "vit_mae", "image-feature-extraction"},
       {"BertModel", "bert", "feature-extraction"},
