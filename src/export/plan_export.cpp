@@ -113,6 +113,12 @@ Status finish_plan(ExportPlan& plan, const ModelConfig& config, const ExportRequ
   const std::vector<InputSpec> own = plan.inputs;
   const auto ids = std::ranges::find(own, "input_ids", &InputSpec::name);
   const Shape shape_before = ids == own.end() ? Shape() : ids->shape;
+  MK_TRY(const auto optional, optional_inputs(config, plan.head));
+  for (const TensorPatch& patch : asked.input_tensors) {
+    const bool there = std::ranges::find(plan.inputs, patch.name, &InputSpec::name) != plan.inputs.end();
+    if (there || std::ranges::find(optional, patch.name) == optional.end()) continue;
+    plan.inputs.push_back({patch.name, DataType::int32, shape_before, std::nullopt});
+  }
   MK_CHECK(apply_patches(plan.inputs, asked.input_tensors, progress));
   for (const InputSpec& input : plan.inputs) {
     if (std::ranges::find(plan.outputs, input.name) == plan.outputs.end()) continue;

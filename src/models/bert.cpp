@@ -35,7 +35,8 @@ BertConfig BertConfig::read(const Family& family, ConfigReader& fields, const Be
   c.num_attention_heads = fields.size("num_attention_heads", c.num_attention_heads);
   c.intermediate_size = fields.size("intermediate_size", c.intermediate_size);
   c.max_position_embeddings = fields.size("max_position_embeddings", c.max_position_embeddings);
-  c.type_vocab_size = fields.size("type_vocab_size", c.type_vocab_size);
+  c.type_vocab_size = defaults.type_vocab_size == 0 ? fields.id("type_vocab_size", 0)
+                                                    : fields.size("type_vocab_size", c.type_vocab_size);
   c.num_labels = fields.num_labels();
   c.hidden_act = fields.string("hidden_act", c.hidden_act);
   c.position_embedding_type = fields.string("position_embedding_type", c.position_embedding_type);
@@ -97,10 +98,14 @@ Value bert_embeddings(const Scope& s, const BertConfig& c, const TextInputs& in)
   return embeddings(s("embeddings", c.name("Embeddings")), c, in);
 }
 
+Value bert_norm(const Scope& s, const BertConfig& c, Value x) {
+  return layer_norm(c.norm_class.empty() ? s["LayerNorm"] : s("LayerNorm", c.norm_class), x, c.layer_norm_eps);
+}
+
 Value bert_feed_forward(const Scope& s, const BertConfig& c, Value x) {
   const Scope up = s("intermediate", c.name("Intermediate")), down = s("output", c.name("Output"));
   const Value y = activation(up, "intermediate_act_fn", c.hidden_act, linear(up["dense"], x, c.intermediate_size));
-  return layer_norm(down["LayerNorm"], add(down, linear(down["dense"], y, c.hidden_size), x), c.layer_norm_eps);
+  return bert_norm(down, c, add(down, linear(down["dense"], y, c.hidden_size), x));
 }
 
 Value bert_encoder(const Scope& s, const BertConfig& c, Value x, Value attention_mask) {

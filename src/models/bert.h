@@ -25,6 +25,7 @@ struct BertConfig {
   std::string hidden_act = "gelu";
   std::string position_embedding_type = "absolute";  // relative_key, relative_key_query
   double layer_norm_eps = 1e-12;
+  std::string norm_class;  // of `LayerNorm`, where it is not torch.nn's
   bool tie_word_embeddings = true;
   std::map<std::int64_t, std::int64_t> pruned_heads;  // layer -> how many
   // The embeddings of positions, where they are absolute: first_positions unless a family has a rule of its own.
@@ -44,6 +45,7 @@ Value bert_model(const Scope& s, const BertConfig& c, const TextInputs& in);
 // a layer (`intermediate` and `output`).
 Value bert_embeddings(const Scope& s, const BertConfig& c, const TextInputs& in);
 Value bert_encoder(const Scope& s, const BertConfig& c, Value x, Value attention_mask);
+Value bert_norm(const Scope& s, const BertConfig& c, Value x);  // its `LayerNorm`
 Value bert_feed_forward(const Scope& layer, const BertConfig& c, Value x);
 // The base model inside a head.
 Scope bert_base(const Scope& root, const BertConfig& c);

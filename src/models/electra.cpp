@@ -1,9 +1,8 @@
 // ELECTRA (Clark et al. 2020): BERT with embeddings of a width of their own, without a pooler.
 
-#include <fmt/format.h>
-
 #include "models/bert.h"
 #include "models/families.h"
+#include "models/summary.h"
 #include "nn/activation.h"
 #include "nn/layers.h"
 #include "nn/ops.h"
@@ -15,20 +14,14 @@ using namespace nn;
 namespace {
 
 struct ElectraConfig : BertConfig {
-  std::string summary_type = "first";  // last, mean, cls_index
-  std::string summary_activation = "gelu";
-  bool summary_use_proj = true;
-  bool summary_proj_to_labels = false;
+  SummaryConfig summary;
 
   static ElectraConfig read(const Family& family, ConfigReader& fields) {
     BertConfig defaults;
     defaults.hidden_size = 256, defaults.num_attention_heads = 4, defaults.intermediate_size = 1024;
     ElectraConfig c{BertConfig::read(family, fields, defaults)};
     c.embedding_size = fields.size("embedding_size", 128);
-    c.summary_type = fields.string("summary_type", c.summary_type);
-    c.summary_activation = fields.string("summary_activation", fields.mentions("summary_activation") ? "" : "gelu");
-    c.summary_use_proj = fields.boolean("summary_use_proj", c.summary_use_proj);
-    c.summary_proj_to_labels = fields.boolean("summary_proj_to_labels", false);
+    c.summary = read_summary(fields, {"first", "gelu", true, 0}, c.num_labels, c.hidden_size);
     return c;
   }
 };
@@ -50,25 +43,9 @@ Outputs sequence_classifier(const Scope& root, const ElectraConfig& c, const Tex
   return {linear(s["out_proj"], x, c.num_labels)};
 }
 
-// One vector of a sequence, as the configuration says.
-Value summary(const Scope& s, const ElectraConfig& c, Value hidden) {
-  Value x;
-  if (c.summary_type == "first")
-    x = take(s, hidden, 1, 0);
-  else if (c.summary_type == "last" || c.summary_type == "cls_index")
-    x = take(s, hidden, 1, -1);
-  else if (c.summary_type == "mean")
-    x = reduce_mean(s, hidden, {1}, false);
-  else
-    s.builder().fail({ErrorCode::unsupported, fmt::format("summary_type \"{}\" is not supported", c.summary_type),
-                      "config.json", "first, last, mean and cls_index are"});
-  if (c.summary_use_proj) x = linear(s["summary"], x, c.summary_proj_to_labels ? c.num_labels : c.hidden_size);
-  return c.summary_activation.empty() ? x : activation(s, "activation", c.summary_activation, x);
-}
-
 Outputs multiple_choice(const Scope& root, const ElectraConfig& c, const TextInputs& in) {
   const Value hidden = bert_model(bert_base(root, c), c, in.flattened(root));
-  const Value x = summary(root("sequence_summary", c.name("SequenceSummary")), c, hidden);
+  const Value x = summary(root("sequence_summary", c.name("SequenceSummary")), c.summary, hidden);
   return choice_logits(root, linear(root["classifier"], x, 1), in.input_ids);
 }
 

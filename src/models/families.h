@@ -17,8 +17,11 @@
   row(clip) \
   row(clip_text_model) \
   row(clip_vision_model) \
+  row(convbert) \
   row(convnext) \
   row(convnextv2) \
+  row(deberta) \
+  row(deberta_v2) \
   row(deit) \
   row(dinov2) \
   row(dinov2_with_registers) \
@@ -30,6 +33,8 @@
   row(gemma3_text) \
   row(gpt2) \
   row(hubert) \
+  row(layoutlm) \
+  row(layoutlmv3) \
   row(llama) \
   row(m2m_100) \
   row(marian) \
@@ -37,6 +42,7 @@
   row(mistral) \
   row(mobilenet_v2) \
   row(mobilevit) \
+  row(modernbert) \
   row(mpnet) \
   row(mt5) \
   row(opt) \

@@ -81,6 +81,8 @@ struct Family {
   std::vector<Composite> composites = {};
   // How many layers have an output of each of the names with {}.
   std::int64_t (*cached_layers)(ConfigReader& config) = nullptr;
+  // Integer inputs that a graph has only where they are asked for.
+  std::vector<std::string_view> optional = {};
 };
 
 // Whether a name is the pattern's, with a number in the place of {}.

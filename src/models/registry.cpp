@@ -191,6 +191,11 @@ std::vector<CompositeChoice> composites(std::string_view model_type) {
   return choices;
 }
 
+Result<std::vector<std::string_view>> optional_inputs(const ModelConfig& config, const HeadChoice& choice) {
+  MK_TRY(const Chosen found, models::find_head(config, choice));
+  return found.family->optional;
+}
+
 Result<std::vector<std::string>> output_names(const ModelConfig& config, const HeadChoice& choice) {
   MK_TRY(const Chosen found, models::find_head(config, choice));
   models::ConfigReader fields(config);

@@ -73,6 +73,8 @@ Result<HeadChoice> choose_head(const ModelConfig& config, std::string_view task)
 // serve.
 Result<std::vector<InputSpec>> default_inputs(const ModelConfig& config, const HeadChoice& head,
                                               const ShapeRequest& shapes, const PreprocessorFacts& preprocessor = {});
+// Integer inputs that it can take besides, where they are asked for.
+Result<std::vector<std::string_view>> optional_inputs(const ModelConfig& config, const HeadChoice& head);
 // The names of its outputs, in their order.
 Result<std::vector<std::string>> output_names(const ModelConfig& config, const HeadChoice& head);
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <utility>
+#include <string>
 #include <vector>
 
 #include "nn/ops.h"
@@ -15,6 +15,13 @@ namespace {
 
 // More than any model has; tables for it are computed when the graph is built.
 constexpr std::int64_t most = std::int64_t{1} << 20;
+
+// By the content, so that tables that are alike are one: its FNV-1a hash.
+std::string name_of(const std::vector<std::int64_t>& rows) {
+  std::uint64_t hash = 14695981039346656037U;
+  for (const std::int64_t row : rows) hash = (hash ^ static_cast<std::uint64_t>(row)) * 1099511628211U;
+  return fmt::format("constant/distances/{}/{:016x}", rows.size(), hash);
+}
 
 // Row numbers for the distances 1 - length ... length - 1; where the length is not known, those up to `longest`.
 Value row_numbers(const Scope& s, Value table, std::int64_t length, const OfDistance& row) {
@@ -36,8 +43,7 @@ Value row_numbers(const Scope& s, Value table, std::int64_t length, const OfDist
     return {};
   }
   const std::int64_t width = 2 * length - 1;
-  std::string name = fmt::format("{}/distances/{}", s.module().path, width);
-  return b.constant(std::move(name), DataType::int64, {width}, owned_values(rows));
+  return b.constant(name_of(rows), DataType::int64, {width}, owned_values(rows));
 }
 
 }  // namespace
