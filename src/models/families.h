@@ -65,6 +65,7 @@
   row(siglip_vision_model) \
   row(smollm3) \
   row(swin) \
+  row(swin2sr) \
   row(swinv2) \
   row(t5) \
   row(vision_encoder_decoder) \
