@@ -23,6 +23,7 @@
   row(deberta) \
   row(deberta_v2) \
   row(deit) \
+  row(detr) \
   row(dinov2) \
   row(dinov2_with_registers) \
   row(distilbert) \
@@ -54,6 +55,8 @@
   row(qwen3) \
   row(resnet) \
   row(roberta) \
+  row(rt_detr) \
+  row(rt_detr_v2) \
   row(sam) \
   row(sam2) \
   row(sam2_video) \
@@ -68,8 +71,10 @@
   row(swin2sr) \
   row(swinv2) \
   row(t5) \
+  row(table_transformer) \
   row(vision_encoder_decoder) \
   row(vit) \
+  row(vitpose) \
   row(wav2vec2) \
   row(wav2vec2_emotion_regression) \
   row(whisper) \

@@ -68,4 +68,22 @@ void expect_image(const Scope& s, Value pixels, const ImageLimits& limits) {
             "", "Its positions are learned for that size; resize images to it"});
 }
 
+std::optional<std::array<std::int64_t, 2>> patch_grid(const Scope& s, Value pixels, std::array<std::int64_t, 2> patch) {
+  if (!pixels) return std::nullopt;
+  Builder& b = s.builder();
+  const Dim height = pixels.dim(2), width = pixels.dim(3);
+  if (height.is_known() && width.is_known() && height.value >= patch[0] && width.value >= patch[1])
+    return std::array{height.value / patch[0], width.value / patch[1]};
+  if (height.is_known() && width.is_known())
+    b.fail({ErrorCode::usage,
+            fmt::format("an image of {} x {} has no patch of {} x {}", height.value, width.value, patch[0], patch[1]),
+            "", "Ask for a larger height and width"});
+  else
+    b.fail({ErrorCode::usage,
+            fmt::format("pixel_values has shape {}, and the model needs a fixed height and width",
+                        to_string(pixels.shape())),
+            "", "Ask for a height and a width with --shape-config or --input-specs"});
+  return std::nullopt;
+}
+
 }  // namespace mk::models

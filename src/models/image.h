@@ -31,4 +31,8 @@ Result<std::vector<InputSpec>> image_input_specs(const InputRequest& request, co
 // cannot be dynamic.
 void expect_image(const Scope& s, Value pixel_values, const ImageLimits& limits);
 
+// How many whole patches an image has, down and across. usage where it has none, or its height or width is not fixed.
+std::optional<std::array<std::int64_t, 2>> patch_grid(const Scope& s, Value pixel_values,
+                                                      std::array<std::int64_t, 2> patch);
+
 }  // namespace mk::models

@@ -64,12 +64,15 @@ Value self_attention(const Scope& s, const ViTConfig& c, std::int64_t heads, Val
 
 }  // namespace
 
+Value vit_attention(const Scope& s, const ViTConfig& c, std::int64_t index, Value x) {
+  x = self_attention(s("attention", c.name("SelfAttention")), c, heads_of(index, c.num_attention_heads, c.pruned_heads),
+                     x);
+  return linear(s("output", c.name("SelfOutput"))["dense"], x, c.hidden_size);
+}
+
 Value vit_layer(const Scope& s, const ViTConfig& c, std::int64_t index, Value x) {
-  const Scope attention = s("attention", c.name("Attention"));
   Value y = layer_norm(s["layernorm_before"], x, c.layer_norm_eps);
-  y = self_attention(attention("attention", c.name("SelfAttention")), c,
-                     heads_of(index, c.num_attention_heads, c.pruned_heads), y);
-  x = add(s, linear(attention("output", c.name("SelfOutput"))["dense"], y, c.hidden_size), x);
+  x = add(s, vit_attention(s("attention", c.name("Attention")), c, index, y), x);
 
   const Scope up = s("intermediate", c.name("Intermediate")), down = s("output", c.name("Output"));
   y = linear(up["dense"], layer_norm(s["layernorm_after"], x, c.layer_norm_eps), c.intermediate_size);

@@ -35,8 +35,9 @@ struct ViTConfig {
 
 // [batch, channels, height, width] -> [batch, tokens, hidden_size]. `s` is the base model.
 Value vit_model(const Scope& s, const ViTConfig& c, const ImageInputs& in);
-// Layer `index` of the encoder.
+// Layer `index` of the encoder, and the attention in it, on [batch, tokens, hidden_size].
 Value vit_layer(const Scope& s, const ViTConfig& c, std::int64_t index, Value x);
+Value vit_attention(const Scope& s, const ViTConfig& c, std::int64_t index, Value x);
 // The layers alone, on tokens; `s` is the base model.
 Value vit_encoder(const Scope& s, const ViTConfig& c, Value tokens);
 Scope vit_base(const Scope& root, const ViTConfig& c);

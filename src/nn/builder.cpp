@@ -200,14 +200,14 @@ Status Builder::status() const {
 }
 
 Op::Op(const Scope& scope, std::string_view type, std::initializer_list<Value> inputs) {
-  make(scope, type, inputs.begin(), inputs.size());
+  make(scope, type, inputs.begin(), inputs.size(), 1);
 }
 
-Op::Op(const Scope& scope, std::string_view type, const std::vector<Value>& inputs) {
-  make(scope, type, inputs.data(), inputs.size());
+Op::Op(const Scope& scope, std::string_view type, const std::vector<Value>& inputs, std::size_t outputs) {
+  make(scope, type, inputs.data(), inputs.size(), outputs);
 }
 
-void Op::make(const Scope& scope, std::string_view type, const Value* inputs, std::size_t count) {
+void Op::make(const Scope& scope, std::string_view type, const Value* inputs, std::size_t count, std::size_t outputs) {
   std::vector<mk::Value*> values(count);
   for (std::size_t i = 0; i < count; ++i) {
     if (!inputs[i]) return;
@@ -223,8 +223,15 @@ void Op::make(const Scope& scope, std::string_view type, const Value* inputs, st
     name += fmt::format("_{}", known->second++);
 
   Builder& builder = scope.builder();
-  mk::Value* output = builder.graph().add_op(std::string(type), std::move(values), name + "_output_0");
-  node_ = output->producer();
+  Graph& graph = builder.graph();
+  if (outputs == 1) {
+    node_ = graph.add_op(std::string(type), std::move(values), name + "_output_0")->producer();
+  } else {
+    std::vector<mk::Value*> made;
+    for (std::size_t i = 0; i < outputs; ++i)
+      made.push_back(graph.add_value(graph.unique_name(fmt::format("{}_output_{}", name, i))));
+    node_ = graph.add_node(std::string(type), std::move(values), std::move(made));
+  }
   node_->name = std::move(name);
   if (builder.options_.hierarchy_tags) {
     set(node_->metadata, "winml.hierarchy.tag", module.tag);
@@ -232,9 +239,9 @@ void Op::make(const Scope& scope, std::string_view type, const Value* inputs, st
   }
 }
 
-Value Op::out(DataType type, Shape shape) {
+Value Op::out(DataType type, Shape shape, std::size_t index) {
   if (!node_) return {};
-  mk::Value* output = node_->output(0);
+  mk::Value* output = node_->output(index);
   output->type = Type::tensor(type, std::move(shape));
   return Value(output);
 }

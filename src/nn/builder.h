@@ -157,7 +157,7 @@ class Builder {
 class Op {
  public:
   Op(const Scope& scope, std::string_view type, std::initializer_list<Value> inputs);
-  Op(const Scope& scope, std::string_view type, const std::vector<Value>& inputs);
+  Op(const Scope& scope, std::string_view type, const std::vector<Value>& inputs, std::size_t outputs = 1);
 
   template <typename T>
   Op& with(const char* name, T value) {
@@ -169,12 +169,12 @@ class Op {
     if (node_ && input) node_->set_input(index, input.ir());
     return *this;
   }
-  // Its only output.
-  Value out(DataType type, Shape shape);
+  // Its only output, or one of several.
+  Value out(DataType type, Shape shape, std::size_t index = 0);
   Value like(Value x) { return out(x.type(), x.shape()); }
 
  private:
-  void make(const Scope& scope, std::string_view type, const Value* inputs, std::size_t count);
+  void make(const Scope& scope, std::string_view type, const Value* inputs, std::size_t count, std::size_t outputs);
   Node* node_ = nullptr;
 };
 

@@ -148,15 +148,23 @@ Value conv2d(const Scope& s, Value x, const Convolution& c) {
 }
 
 Value upscaling_conv2d(const Scope& s, Value x, std::int64_t channels, std::int64_t kernel, bool bias) {
+  return transposed_conv2d(s, x, channels, kernel, kernel, 0, bias);
+}
+
+Value transposed_conv2d(const Scope& s, Value x, std::int64_t channels, std::int64_t kernel, std::int64_t stride,
+                        std::int64_t padding, bool bias) {
   if (!x) return {};
   s.is_a("ConvTranspose2d");
   std::vector<Value> inputs{x, s.weight("weight", {x.dim(1).value, channels, kernel, kernel})};
   if (bias) inputs.push_back(s.weight("bias", {channels}));
-  const auto larger = [&](const Dim& dim) { return dim.is_known() ? Dim::known(dim.value * kernel) : Dim{}; };
-  return Op(s, "ConvTranspose", inputs)
-      .with("kernel_shape", std::vector<std::int64_t>{kernel, kernel})
-      .with("strides", std::vector<std::int64_t>{kernel, kernel})
-      .out(x.type(), {x.dim(0), Dim::known(channels), larger(x.dim(2)), larger(x.dim(3))});
+  const auto larger = [&](const Dim& dim) {
+    return dim.is_known() ? Dim::known((dim.value - 1) * stride + kernel - 2 * padding) : Dim{};
+  };
+  Op op(s, "ConvTranspose", inputs);
+  op.with("kernel_shape", std::vector<std::int64_t>{kernel, kernel})
+      .with("strides", std::vector<std::int64_t>{stride, stride});
+  if (padding != 0) op.with("pads", both_sides({padding, padding}));
+  return op.out(x.type(), {x.dim(0), Dim::known(channels), larger(x.dim(2)), larger(x.dim(3))});
 }
 
 Value conv1d(const Scope& s, Value x, const Convolution1d& c) {
@@ -210,6 +218,21 @@ Value max_pool2d(const Scope& s, Value x, std::int64_t kernel, std::int64_t stri
       .with("pads", both_sides({padding, padding}));
   return pool.out(x.type(), {x.dim(0), x.dim(1), window_count(s, x.dim(2), kernel, stride, padding),
                              window_count(s, x.dim(3), kernel, stride, padding)});
+}
+
+Value average_pool2d(const Scope& s, Value x, std::int64_t kernel) {
+  if (!x) return {};
+  s.is_a("AvgPool2d");
+  const auto count = [&](const Dim& dim) {
+    return dim.is_known() ? Dim::known((dim.value + kernel - 1) / kernel) : Dim{};
+  };
+  const auto excess = [&](const Dim& dim) { return dim.is_known() ? (kernel - dim.value % kernel) % kernel : 0; };
+  return Op(s, "AveragePool", {x})
+      .with("kernel_shape", std::vector<std::int64_t>{kernel, kernel})
+      .with("strides", std::vector<std::int64_t>{kernel, kernel})
+      .with("pads", std::vector<std::int64_t>{0, 0, excess(x.dim(2)), excess(x.dim(3))})
+      .with("count_include_pad", 0)
+      .out(x.type(), {x.dim(0), x.dim(1), count(x.dim(2)), count(x.dim(3))});
 }
 
 Value resize(const Scope& s, Value x, std::array<std::int64_t, 2> size, Interpolation interpolation) {

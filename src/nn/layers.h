@@ -45,6 +45,10 @@ Value conv2d(const Scope& s, Value x, const Convolution& convolution);
 // nn.ConvTranspose2d with a stride as wide as its kernel: each pixel becomes a square of kernel x kernel.
 Value upscaling_conv2d(const Scope& s, Value x, std::int64_t channels, std::int64_t kernel, bool bias = true);
 
+// nn.ConvTranspose2d with the same kernel, stride and padding both ways.
+Value transposed_conv2d(const Scope& s, Value x, std::int64_t channels, std::int64_t kernel, std::int64_t stride,
+                        std::int64_t padding, bool bias = true);
+
 struct Convolution1d {
   std::int64_t channels = 0;  // of the result
   std::int64_t kernel = 1, stride = 1, dilation = 1, groups = 1;
@@ -57,6 +61,8 @@ Value conv1d(const Scope& s, Value x, const Convolution1d& convolution);
 Value conv1d(const Scope& s, Value x, Value weight, const Convolution1d& convolution);
 
 Value max_pool2d(const Scope& s, Value x, std::int64_t kernel, std::int64_t stride, std::int64_t padding);
+// nn.AvgPool2d of squares side by side, with ceil_mode: what sticks out at the end does not count.
+Value average_pool2d(const Scope& s, Value x, std::int64_t kernel);
 // nn.functional.interpolate of [batch, channels, height, width] to a height and a width, without aligned corners.
 enum class Interpolation { nearest, bilinear, bicubic };
 Value resize(const Scope& s, Value x, std::array<std::int64_t, 2> size, Interpolation interpolation);
