@@ -68,11 +68,56 @@ TEST_F(HubCommand, ExportTakesAnId) {
   EXPECT_TRUE(server_.asked().empty());
 }
 
+TEST_F(HubCommand, ABareRepositoryIsBuiltFromItsGraph) {
+  server_.add("ada/bare", "onnx/net.onnx", text(testing::repository("tests/data/hub/external.onnx")), true);
+  server_.add("ada/bare", "onnx/weights.bin", std::string(16, '\0'), true);
+  const ProcessOutcome outcome = winml({"build", "-m", "ada/bare", "-d", "cpu", "-o", to_utf8(folder_ / "out")});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  ASSERT_OK_AND(const Json manifest, read_json(folder_ / "out" / "build_manifest.json"));
+  const Json wanted = {{"repository", "ada/bare"}, {"revision", std::string(40, 'a')}, {"artifact", "onnx/net.onnx"}};
+  EXPECT_EQ(manifest.value("hub", Json()), wanted) << manifest.dump();
+}
+
 TEST_F(HubCommand, ABuildRecordsTheCommit) {
   const ProcessOutcome outcome = winml({"build", "-m", "ada/digits", "-d", "cpu", "-o", to_utf8(folder_ / "out")});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   ASSERT_OK_AND(const Json manifest, read_json(folder_ / "out" / "build_manifest.json"));
   EXPECT_EQ(manifest.value("revision", ""), std::string(40, 'a'));
+}
+
+TEST_F(HubCommand, GoesThroughTheProxy) {
+  const ProcessOutcome outcome =
+      winml({"inspect", "-m", "ada/digits"},
+            {{"HF_ENDPOINT", "http://hub.invalid"}, {"http_proxy", server_.url()}, {"no_proxy", "localhost"}});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  ASSERT_FALSE(server_.asked().empty());
+  EXPECT_EQ(server_.hub().requests()[0].header("host"), "hub.invalid");
+}
+
+TEST_F(HubCommand, TheTokenMayBeInAFile) {
+  testing::HubServerRepository hidden{.token = "hf_fromTheFile"};
+  hidden.files["config.json"] = {text(testing::repository("samples/digits-vit/config.json")), false};
+  server_.put("ada/hidden", hidden);
+  const auto code = [&](std::map<std::string, std::string> more) {
+    std::filesystem::remove_all(home() / "hub");
+    more.emplace("HF_TOKEN", "");
+    return winml({"inspect", "-m", "ada/hidden"}, std::move(more)).exit_code;
+  };
+  EXPECT_EQ(code({}), 2);
+  folder_.write("home/token", "hf_fromTheFile\n");
+  EXPECT_EQ(code({}), 0);
+  EXPECT_EQ(code({{"HF_TOKEN", " hf_fromTheFile\r\n"}}), 0);
+  EXPECT_EQ(code({{"HF_TOKEN", "hf_another"}}), 2);  // it comes before the file
+  EXPECT_EQ(code({{"HF_HUB_DISABLE_IMPLICIT_TOKEN", "1"}}), 2);
+  const Path other = folder_.write("other/token", "hf_another");
+  EXPECT_EQ(code({{"HF_TOKEN_PATH", to_utf8(other)}}), 2);
+  // What would be a header of its own is no token.
+  server_.hub().forget_requests();
+  code({{"HF_TOKEN", "hf_a\r\nX-Evil: 1"}, {"HF_TOKEN_PATH", to_utf8(folder_ / "none")}});
+  for (const auto& request : server_.hub().requests()) {
+    EXPECT_EQ(request.header("x-evil"), "");
+    EXPECT_EQ(request.header("authorization"), "");
+  }
 }
 
 TEST_F(HubCommand, RefusalsAreOneLineAndTwo) {

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/sha256.h"
+#include "checkpoint/gguf.h"
 #include "hub/hub_connection.h"
 #include "hub/hub_download.h"
 #include "hub/hub_store.h"
@@ -36,8 +37,9 @@ std::string blob_name_for(const std::string& etag) {
   return usable ? etag : "etag-" + sha256_hex(etag);
 }
 
-// The shards that an index in the snapshot names and the snapshot does not have.
+// The first shard that an index in the snapshot names and the snapshot does not have; empty for other files.
 std::string missing_shard(const Path& index) {
+  if (index.extension() != ".json") return {};
   const auto json = read_json(index);
   if (!json) return {};
   const JsonView shards = JsonView(*json, {}).at("weight_map");
@@ -58,14 +60,15 @@ Status check_snapshot(const Snapshot& snapshot, const ModelRef& ref, Fetch fetch
   if (ref.kind == ModelRefKind::hub_onnx)
     return is_there(snapshot.folder / path_from_utf8(ref.file)) ? Status() : lacks(ref.file);
   if (fetch != Fetch::all || !is_there(snapshot.folder / "config.json")) return {};
-  for (const char* name : {"model.safetensors", "pytorch_model.bin"}) {
-    if (is_there(snapshot.folder / name)) return {};
-    const Path index = snapshot.folder / (std::string(name) + ".index.json");
-    if (!is_there(index)) continue;
-    const std::string missing = missing_shard(index);
-    return missing.empty() ? Status() : lacks(missing);
+  const auto names = weight_file_names();
+  const auto found =
+      std::find_if(names.begin(), names.end(), [&](std::string_view name) { return is_there(snapshot.folder / name); });
+  if (found == names.end()) {
+    const auto files = list_folder(snapshot.folder);
+    return files && std::any_of(files->begin(), files->end(), is_gguf) ? Status() : lacks("weights");
   }
-  return lacks("weights");
+  const std::string missing = missing_shard(snapshot.folder / *found);
+  return missing.empty() ? Status() : lacks(missing);
 }
 
 Hub::Hub(HubSettings settings, Progress& progress)

@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "checkpoint/gguf.h"
 #include "graph/onnx_reader.h"
 #include "hub/side_files.h"
 
@@ -15,7 +16,6 @@ namespace {
 
 constexpr std::string_view config_name = "config.json";
 constexpr std::string_view index_suffix = ".index.json";
-// In the order in which a checkpoint is read.
 constexpr std::string_view weight_names[] = {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin",
                                              "pytorch_model.bin.index.json"};
 // Weights of other libraries, by what their names end with.
@@ -50,6 +50,14 @@ std::vector<std::string> graphs_of(const HubRepositoryInfo& repository) {
   return graphs;
 }
 
+// Checkpoints by themselves.
+std::vector<std::string> ggufs_of(const HubRepositoryInfo& repository) {
+  std::vector<std::string> files;
+  for (const HubFile& file : repository.files)
+    if (is_gguf(path_from_utf8(file.name)) && file.name.find('/') == std::string::npos) files.push_back(file.name);
+  return files;
+}
+
 std::string listed(const std::vector<std::string>& names, const std::string& before = {}) {
   constexpr std::size_t most = 12;
   std::string text;
@@ -78,9 +86,9 @@ void add_side_files(const HubRepositoryInfo& repository, Fetch fetch, std::vecto
     if (is_config(file.name) || (fetch != Fetch::configs && is_side_file(file.name))) files.push_back(file.name);
 }
 
-tl::unexpected<Error> several_graphs(const std::string& id, const std::vector<std::string>& graphs) {
-  return fail(ErrorCode::usage, fmt::format("{} has several ONNX files: {}", id, listed(graphs)), id,
-              fmt::format("Name one: {}/{}", id, graphs.front()));
+tl::unexpected<Error> several(std::string_view kind, const std::string& id, const std::vector<std::string>& files) {
+  return fail(ErrorCode::usage, fmt::format("{} has several {} files: {}", id, kind, listed(files)), id,
+              fmt::format("Name one: {}/{}", id, files.front()));
 }
 
 Result<std::vector<std::string>> for_file(const HubRepositoryInfo& repository, const ModelRef& ref) {
@@ -97,11 +105,13 @@ Result<std::vector<std::string>> for_file(const HubRepositoryInfo& repository, c
 
 Result<std::vector<std::string>> for_graph(const HubRepositoryInfo& repository, const ModelRef& ref,
                                            WantedModel wanted) {
-  const auto graphs = graphs_of(repository);
+  const auto graphs = graphs_of(repository), ggufs = ggufs_of(repository);
+  if (graphs.empty() && ggufs.size() > 1) return several("GGUF", ref.id, ggufs);
+  if (graphs.empty() && !ggufs.empty() && wanted != WantedModel::onnx) return ggufs;
   if (graphs.empty())
     return fail(ErrorCode::not_found, fmt::format("{} has neither config.json nor an ONNX file", ref.id), ref.id,
                 "Give another id, or a folder with config.json and weights");
-  if (graphs.size() > 1) return several_graphs(ref.id, graphs);
+  if (graphs.size() > 1) return several("ONNX", ref.id, graphs);
   if (wanted == WantedModel::checkpoint)
     return fail(ErrorCode::usage, fmt::format("{} is an ONNX model already; a checkpoint is wanted here", ref.id),
                 ref.id, "Give a folder with config.json and weights, or an id of the Hub");
@@ -112,6 +122,8 @@ Result<std::vector<std::string>> for_graph(const HubRepositoryInfo& repository, 
 }
 
 }  // namespace
+
+std::span<const std::string_view> weight_file_names() { return weight_names; }
 
 Result<std::vector<std::string>> files_to_fetch(const HubRepositoryInfo& repository, const ModelRef& ref,
                                                 WantedModel wanted, Fetch fetch) {
@@ -128,8 +140,14 @@ Result<std::vector<std::string>> files_to_fetch(const HubRepositoryInfo& reposit
   if (fetch != Fetch::all) return files;
   const auto weights = std::find_if(std::begin(weight_names), std::end(weight_names),
                                     [&](std::string_view name) { return repository.find(name) != nullptr; });
-  if (weights == std::end(weight_names)) return no_weights(repository, ref.id);
-  files.emplace_back(*weights);
+  if (weights != std::end(weight_names)) {
+    files.emplace_back(*weights);
+    return files;
+  }
+  const auto ggufs = ggufs_of(repository);
+  if (ggufs.empty()) return no_weights(repository, ref.id);
+  if (ggufs.size() > 1) return several("GGUF", ref.id, ggufs);
+  files.push_back(ggufs.front());
   return files;
 }
 

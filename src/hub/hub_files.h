@@ -1,6 +1,7 @@
 #pragma once
 // Which files of a repository a command needs: configurations first, and of the weights only one form.
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,9 @@ enum class Fetch {
 // What a command can use. A folder that has both a checkpoint and a built model is taken as what is wanted, as a built
 // model where anything will do.
 enum class WantedModel { any, checkpoint, onnx };
+
+// What a checkpoint's weights are in: one file, or the index of its shards. In the order in which they are looked for.
+std::span<const std::string_view> weight_file_names();
 
 // The first files to fetch for an id: side files or configs, with the weights (or their index) of a checkpoint, or the
 // one graph of a repository without config.json; for org/repo/path/file.onnx that file and what is beside it.

@@ -193,6 +193,28 @@ TEST_F(HubTest, AGraphComesWithTheDataThatItNames) {
   EXPECT_EQ(files_of(model.folder), (Files{"onnx/model.onnx", "onnx/weights.bin"}));
 }
 
+TEST_F(HubTest, AGgufFileIsACheckpointByItself) {
+  server_.add("org/one-gguf", "model-q8_0.gguf", "gguf", true);
+  ASSERT_OK_AND(const ResolvedModel only, resolve("org/one-gguf"));
+  EXPECT_FALSE(only.is_onnx());
+  EXPECT_EQ(files_of(only.folder), Files{"model-q8_0.gguf"});
+  server_.add("org/one-gguf", "model-q4_k.gguf", "gguf", true);
+  const auto several = resolve("org/one-gguf");
+  ASSERT_FALSE(several);
+  EXPECT_EQ(several.error().code, ErrorCode::usage);
+  EXPECT_EQ(several.error().hint, "Name one: org/one-gguf/model-q4_k.gguf");
+  ASSERT_OK_AND(const ResolvedModel named,
+                resolve("org/one-gguf/model-q4_k.gguf", Fetch::all, WantedModel::checkpoint));
+  EXPECT_EQ(named.folder.filename(), "model-q4_k.gguf");
+  EXPECT_EQ(named.commit, commit_a);
+  EXPECT_EQ(resolve("org/one-gguf/model-q4_k.gguf", Fetch::all, WantedModel::onnx).error().code, ErrorCode::usage);
+
+  server_.add("org/both", "config.json", "{}");
+  server_.add("org/both", "model-q8_0.gguf", "gguf", true);
+  ASSERT_OK_AND(const ResolvedModel both, resolve("org/both"));
+  EXPECT_EQ(files_of(both.folder), (Files{"config.json", "model-q8_0.gguf"}));
+}
+
 TEST_F(HubTest, SaysWhatARepositoryWithoutReadableWeightsHas) {
   server_.add("org/flax", "config.json", "{}");
   server_.add("org/flax", "flax_model.msgpack", "x", true);

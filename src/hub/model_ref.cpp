@@ -20,9 +20,14 @@ bool is_letter_or_digit(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && 
 
 bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\n\v\f") == std::string_view::npos; }
 
-bool ends_with_onnx(std::string_view text) {
-  constexpr std::string_view suffix = ".onnx";
+bool ends_with(std::string_view text, std::string_view suffix) {
   return text.size() >= suffix.size() && equal_ignoring_case(text.substr(text.size() - suffix.size()), suffix);
+}
+bool ends_with_onnx(std::string_view text) { return ends_with(text, ".onnx"); }
+// What may be asked for of a repository by itself.
+bool names_a_hub_file(std::string_view text) {
+  const bool gguf = ends_with(text, ".gguf") && std::count(text.begin(), text.end(), '/') >= 2;
+  return ends_with_onnx(text) || gguf;
 }
 
 // Written as a path of this machine, whether or not there is anything.
@@ -130,7 +135,7 @@ Result<ModelRef> parse_model_ref(std::string_view text) {
     ref.local_path = path;
     return parse_local(std::move(ref), text);
   }
-  if (ends_with_onnx(text)) return parse_hub_onnx(std::move(ref), text);
+  if (names_a_hub_file(text)) return parse_hub_onnx(std::move(ref), text);
 
   std::string_view id = text;
   if (!take_revision(id, ref)) return invalid_id(text);

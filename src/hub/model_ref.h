@@ -20,7 +20,7 @@ struct ModelRef {
   Path local_path;       // of local_onnx and folder; a GGUF file is a folder that has nothing else
   std::string id;        // of hub_id and hub_onnx: "org/name" or "name"
   std::string revision;  // a branch, a tag or a commit; empty where none was asked for
-  std::string file;      // of hub_onnx: the path in the repository
+  std::string file;      // of hub_onnx: the path in the repository, of a graph or of a GGUF file
 };
 
 // "name" or "org/name", as the Hub allows them.

@@ -16,8 +16,6 @@ namespace {
 
 constexpr std::string_view manifest_suffix = "build_manifest.json";
 constexpr std::string_view default_model = "model.onnx";
-constexpr std::string_view weight_files[] = {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin",
-                                             "pytorch_model.bin.index.json"};
 
 bool is_there(const Path& path) {
   std::error_code ignored;
@@ -36,10 +34,11 @@ struct Contents {
 Result<Contents> look_into(const Path& folder) {
   MK_TRY(const auto names, list_folder(folder));
   Contents contents;
+  const auto weights = weight_file_names();
   for (const Path& path : names) {
     const std::string name = to_utf8(path);
     contents.has_config |= name == "config.json";
-    contents.has_weights |= std::find(std::begin(weight_files), std::end(weight_files), name) != std::end(weight_files);
+    contents.has_weights |= std::find(weights.begin(), weights.end(), name) != weights.end();
     contents.has_gguf |= is_gguf(path);
     if (name.ends_with(manifest_suffix)) contents.manifests.push_back(path);
     if (path.extension() == ".onnx") contents.onnx.push_back(path);
@@ -131,6 +130,8 @@ Result<ResolvedModel> resolve_id(ResolvedModel model, WantedModel wanted) {
   const std::string& id = model.ref.id;
   if (is_there(folder / "config.json")) return resolve_folder(std::move(model), wanted);
   const auto graphs = graphs_below(folder);
+  if (const auto contents = look_into(folder); graphs.empty() && contents && contents->has_gguf)
+    return resolve_folder(std::move(model), wanted);
   if (graphs.empty())
     return fail(ErrorCode::not_found,
                 fmt::format("the cached snapshot of {} has neither config.json nor an ONNX file", id), to_utf8(folder),
@@ -143,9 +144,15 @@ Result<ResolvedModel> resolve_id(ResolvedModel model, WantedModel wanted) {
   return model;
 }
 
-Result<ResolvedModel> resolve_hub_onnx(ResolvedModel model, WantedModel wanted) {
-  if (wanted == WantedModel::checkpoint) return not_a_checkpoint(model.ref.raw, {});
-  model.onnx = model.folder / path_from_utf8(model.ref.file);
+// One file of a repository: a graph, or a GGUF file, which is a checkpoint by itself.
+Result<ResolvedModel> resolve_hub_file(ResolvedModel model, WantedModel wanted) {
+  const Path file = path_from_utf8(model.ref.file);
+  if (is_gguf(file) && is_there(model.folder / file)) {
+    model.folder /= file;
+    return resolve_folder(std::move(model), wanted);
+  }
+  if (wanted == WantedModel::checkpoint && !is_gguf(file)) return not_a_checkpoint(model.ref.raw, {});
+  model.onnx = model.folder / file;
   if (is_there(model.onnx)) return model;
   const auto graphs = graphs_below(model.folder);
   return fail(ErrorCode::not_found, fmt::format("the cached snapshot of {} has no {}", model.ref.id, model.ref.file),
@@ -169,7 +176,7 @@ Result<ResolvedModel> resolve_model(const ModelRef& ref, WantedModel wanted, Hub
   MK_TRY(Snapshot snapshot, hub.snapshot(ref, wanted, fetch));
   model.folder = std::move(snapshot.folder);
   model.commit = std::move(snapshot.commit);
-  return ref.kind == ModelRefKind::hub_onnx ? resolve_hub_onnx(std::move(model), wanted)
+  return ref.kind == ModelRefKind::hub_onnx ? resolve_hub_file(std::move(model), wanted)
                                             : resolve_id(std::move(model), wanted);
 }
 

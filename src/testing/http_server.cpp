@@ -38,6 +38,8 @@ std::optional<ServedRequest> next_request(int connection, std::string& buffer) {
   const auto first = head.find(' '), second = head.find(' ', first + 1);
   request.method = head.substr(0, first);
   request.path = head.substr(first + 1, second - first - 1);
+  // To a proxy the whole address is said.
+  if (request.path.starts_with("http://")) request.path.erase(0, request.path.find('/', 7));
   for (std::size_t at = head.find("\r\n") + 2; at < head.size();) {
     const auto line_end = head.find("\r\n", at);
     const std::string line = head.substr(at, line_end - at);
