@@ -29,6 +29,7 @@ struct ExportOptions {
   bool clean_onnx = false;
   bool with_report = false;
   std::optional<std::string> dtype;
+  bool keep_quantized = false;
   ExportFiles files;
   std::optional<Path> config;
   bool verify = true;
@@ -45,6 +46,8 @@ void describe(ExportOptions& o, OptionTable& options) {
   options.value("--dtype", "TYPE", o.dtype, "Type of the weights and activations")
       .choices({"fp32", "fp16"})
       .preset("fp32");
+  options.flag("--keep-quantized", o.keep_quantized,
+               "Of a quantized GGUF file, keep 4 and 8 bits as MatMulNBits instead of undoing them");
   export_file_options(options, o.files);
   config_option(options, o.config, "A build config: its export section and loader.task are the lowest layer");
   options.toggle("--hierarchy", o.hierarchy, "Embed the module tree in the nodes' metadata").preset("on");
@@ -71,6 +74,7 @@ Result<ExportRequest> request_of(const ExportOptions& o, Context& context) {
   }
   if (o.hierarchy) request.config.enable_hierarchy_tags = *o.hierarchy;
   if (o.dtype == "fp16") request.float_type = DataType::float16;
+  request.keep_quantized = o.keep_quantized;
   return request;
 }
 

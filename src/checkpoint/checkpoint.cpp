@@ -146,7 +146,9 @@ struct CheckpointReaders {
   static Result<Checkpoint> open_gguf(const Path& path) {
     MK_TRY(const GgufFile file, read_gguf(path));
     Checkpoint checkpoint;
-    MK_TRY(checkpoint.tensors_, gguf_tensors(file));
+    MK_TRY(GgufWeights weights, gguf_weights(file));
+    checkpoint.tensors_ = std::move(weights.tensors);
+    checkpoint.quantized_ = std::move(weights.quantized);
     checkpoint.files_ = {path};
     return checkpoint;
   }
@@ -177,6 +179,11 @@ Result<Checkpoint> Checkpoint::open_pytorch(const Path& file) { return Checkpoin
 const Tensor* Checkpoint::find(std::string_view name) const {
   const auto found = tensors_.find(name);
   return found == tensors_.end() ? nullptr : &found->second;
+}
+
+const QuantizedMatrix* Checkpoint::quantized(std::string_view name) const {
+  const auto found = quantized_.find(name);
+  return found == quantized_.end() ? nullptr : &found->second;
 }
 
 std::uint64_t Checkpoint::total_bytes() const {

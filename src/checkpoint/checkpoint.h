@@ -10,6 +10,7 @@
 
 #include "base/path.h"
 #include "base/result.h"
+#include "checkpoint/quantized_matrix.h"
 #include "graph/tensor.h"
 
 namespace mk {
@@ -23,6 +24,8 @@ class Checkpoint {
   static Result<Checkpoint> open_pytorch(const Path& file);
 
   const Tensor* find(std::string_view name) const;
+  // The codes of a matrix that is stored quantized (its tensor has the values that they mean); null of any other.
+  const QuantizedMatrix* quantized(std::string_view name) const;
   // Sorted by name.
   const std::map<std::string, Tensor, std::less<>>& tensors() const { return tensors_; }
   const std::vector<Path>& files() const { return files_; }
@@ -32,6 +35,7 @@ class Checkpoint {
  private:
   friend struct CheckpointReaders;
   std::map<std::string, Tensor, std::less<>> tensors_;
+  std::map<std::string, QuantizedMatrix, std::less<>> quantized_;
   std::vector<Path> files_;
   std::map<std::string, std::string> metadata_;
 };

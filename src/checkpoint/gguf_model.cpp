@@ -11,6 +11,7 @@
 
 #include "base/json.h"
 #include "checkpoint/gguf_blocks.h"
+#include "checkpoint/gguf_codes.h"
 
 namespace mk {
 namespace {
@@ -255,33 +256,43 @@ std::int64_t whole(const Json& config, const char* key, std::int64_t otherwise) 
   return found != config.end() && found->is_number_integer() ? found->get<std::int64_t>() : otherwise;
 }
 
-Tensor tensor_of(const GgufFile& file, const GgufTensor& stored, std::string name, const Architecture& architecture,
-                 const Json& config) {
+// How many heads the rows of a tensor are put in pairs for; 0 where they are not.
+std::int64_t paired_heads(const Architecture& architecture, std::string_view name, const Json& config,
+                          const std::vector<std::int64_t>& dims) {
+  const bool query = name.find(".q_proj.") != std::string_view::npos;
+  if (!architecture.pairs || dims.empty() || (!query && name.find(".k_proj.") == std::string_view::npos)) return 0;
+  const std::int64_t all = whole(config, "num_attention_heads", 1);
+  const std::int64_t heads = query ? all : whole(config, "num_key_value_heads", all);
+  return heads > 0 && dims[0] % (2 * heads) == 0 ? heads : 0;
+}
+
+void add_tensor(GgufWeights& weights, const GgufFile& file, const GgufTensor& stored, std::string name,
+                const Architecture& architecture, const Json& config) {
   const GgufType& type = *find_gguf_type(stored.type);
-  Bytes data = file_bytes({file.file, stored.offset, stored.bytes});
-  DataType element = type.plain;
-  if (element == DataType::undefined) {
-    data = dequantized(std::move(data), type);
-    element = DataType::float32;
-  }
+  const Bytes blocks = file_bytes({file.file, stored.offset, stored.bytes});
   std::vector<std::int64_t> dims = stored.dims;
-  const auto width = static_cast<std::uint64_t>(bits_of(element)) / 8;
-  const bool query = name.find(".q_proj.") != std::string::npos, key = name.find(".k_proj.") != std::string::npos;
-  if (architecture.pairs && (query || key)) {
-    const std::int64_t heads = whole(config, "num_attention_heads", 1);
-    const std::int64_t own = query ? heads : whole(config, "num_key_value_heads", heads);
-    const std::uint64_t row = (dims.size() > 1 ? static_cast<std::uint64_t>(dims[1]) : 1) * width;
-    if (own > 0 && !dims.empty() && dims[0] % (2 * own) == 0)
-      data = std::make_shared<const Unpaired>(std::move(data), row, static_cast<std::uint64_t>(dims[0] / own));
-  }
+  const std::int64_t heads = paired_heads(architecture, name, config, dims);
+  const auto in_order = [&](Bytes rows) -> Bytes {
+    if (heads == 0 || rows == nullptr) return rows;
+    const auto count = static_cast<std::uint64_t>(dims[0]);
+    return std::make_shared<const Unpaired>(rows, rows->size() / count, count / static_cast<std::uint64_t>(heads));
+  };
+  const bool quantized = type.plain == DataType::undefined;
+  const DataType element = quantized ? DataType::float32 : type.plain;
+  Bytes data = in_order(quantized ? dequantized(blocks, type) : blocks);
   if (architecture.norm_plus && name.ends_with("norm.weight") && element == DataType::float32)
     data = std::make_shared<const LessOne>(std::move(data));
   if (architecture.conv1d && dims.size() == 2 && name.find(".h.") != std::string::npos) {
-    data =
-        transposed(std::move(data), 1, static_cast<std::uint64_t>(dims[0]), static_cast<std::uint64_t>(dims[1]), width);
+    data = transposed(std::move(data), 1, static_cast<std::uint64_t>(dims[0]), static_cast<std::uint64_t>(dims[1]),
+                      static_cast<std::uint64_t>(bits_of(element)) / 8);
     std::swap(dims[0], dims[1]);
+  } else if (quantized && dims.size() == 2) {
+    if (auto kept = kept_codes(blocks, type, dims[0], dims[1])) {
+      for (Bytes* part : {&kept->codes, &kept->scales, &kept->zero_points}) *part = in_order(std::move(*part));
+      weights.quantized.emplace(name, std::move(*kept));
+    }
   }
-  return make_tensor(std::move(name), element, std::move(dims), std::move(data));
+  weights.tensors.emplace(name, make_tensor(name, element, std::move(dims), std::move(data)));
 }
 
 }  // namespace
@@ -323,17 +334,14 @@ Result<Json> gguf_config(const GgufFile& file) {
   return config;
 }
 
-Result<std::map<std::string, Tensor, std::less<>>> gguf_tensors(const GgufFile& file) {
+Result<GgufWeights> gguf_weights(const GgufFile& file) {
   MK_TRY(const Architecture* architecture, architecture_of(file));
   MK_TRY(const Json config, gguf_config(file));
-  std::map<std::string, Tensor, std::less<>> tensors;
-  for (const GgufTensor& stored : file.tensors) {
-    std::string name = own_name(*architecture, stored.name);
-    if (name.empty()) continue;
-    Tensor tensor = tensor_of(file, stored, name, *architecture, config);
-    tensors.emplace(std::move(name), std::move(tensor));
-  }
-  return tensors;
+  GgufWeights weights;
+  for (const GgufTensor& stored : file.tensors)
+    if (std::string name = own_name(*architecture, stored.name); !name.empty())
+      add_tensor(weights, file, stored, std::move(name), *architecture, config);
+  return weights;
 }
 
 Result<Path> gguf_of(const Path& folder) {

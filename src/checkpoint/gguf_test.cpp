@@ -10,6 +10,7 @@
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/config.h"
 #include "checkpoint/gguf_blocks.h"
+#include "checkpoint/gguf_codes.h"
 #include "testing/testing.h"
 
 namespace mk {
@@ -42,6 +43,37 @@ TEST(GgufTest, BlocksHoldWhatTheirMakersSay) {
     ASSERT_EQ(got.size(), want.size()) << stored.name;
     for (std::size_t i = 0; i < got.size(); ++i)
       ASSERT_NEAR(got[i], want[i], 1e-6F * (1 + std::abs(want[i]))) << stored.name << " " << i;
+  }
+}
+
+std::vector<float> floats_of(const Bytes& bytes) {
+  return values_of(make_tensor("", DataType::float32, {static_cast<std::int64_t>(bytes->size() / 4)}, bytes));
+}
+
+// MatMulNBits says: value = scale * (code - zero point), with 8 or 128 where there is none.
+TEST(GgufTest, KeptCodesMeanTheValues) {
+  ASSERT_OK_AND(const GgufFile file, read_gguf(fixture("blocks.gguf")));
+  ASSERT_OK_AND(const Checkpoint expected, Checkpoint::open_safetensors(fixture("blocks.safetensors")));
+  for (const char* name : {"Q4_0", "Q4_1", "Q8_0", "Q4_K"}) {
+    const GgufTensor& stored = *file.tensor(name);
+    const auto kept = kept_codes(file_bytes({file.file, stored.offset, stored.bytes}), *find_gguf_type(stored.type),
+                                 stored.dims[0], stored.dims[1]);
+    ASSERT_TRUE(kept) << name;
+    ASSERT_OK_AND(const auto codes, read_all(*kept->codes));
+    const std::vector<float> scales = floats_of(kept->scales), want = values_of(*expected.find(name));
+    const std::vector<float> zeros = kept->zero_points ? floats_of(kept->zero_points) : std::vector<float>();
+    ASSERT_EQ(codes.size() * 8, want.size() * static_cast<std::size_t>(kept->bits)) << name;
+    ASSERT_EQ(scales.size(), want.size() / 32) << name;
+    for (std::size_t i = 0; i < want.size(); ++i) {
+      const int byte = std::to_integer<int>(codes[kept->bits == 8 ? i : i / 2]);
+      const int code = kept->bits == 8 ? byte : i % 2 == 0 ? byte & 0xF : byte >> 4;
+      const float zero = zeros.empty() ? (kept->bits == 8 ? 128.0F : 8.0F) : zeros[i / 32];
+      ASSERT_NEAR(scales[i / 32] * (static_cast<float>(code) - zero), want[i], 1e-4F) << name << " " << i;
+    }
+  }
+  for (const char* name : {"F32", "Q5_K", "Q6_K"}) {
+    const GgufTensor& stored = *file.tensor(name);
+    EXPECT_FALSE(kept_codes(nullptr, *find_gguf_type(stored.type), 3, 512)) << name;
   }
 }
 

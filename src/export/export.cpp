@@ -76,7 +76,8 @@ Result<ExportedGraph> build_planned(const ModelConfig& config, const Checkpoint&
   const BuildOptions options{.opset = request.config.opset_version,
                              .hierarchy_tags = request.config.enable_hierarchy_tags && !request.config.clean_onnx,
                              .float_type = request.float_type,
-                             .progress = &progress};
+                             .progress = &progress,
+                             .keep_quantized = request.keep_quantized};
   MK_TRY(result.built, build_graph(config, result.plan.head, checkpoint, result.plan.inputs, options));
   Model& model = *result.built.model;
   name_outputs(*model.graph, result.plan.outputs);

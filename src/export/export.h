@@ -28,6 +28,7 @@ struct ExportRequest {
   ExportConfig config;
   std::map<std::string, std::int64_t> shapes;  // --shape-config
   std::optional<DataType> float_type;          // float32 when absent
+  bool keep_quantized = false;                 // of a quantized checkpoint
 };
 
 // What the architecture and the user's options make of a model, before any weight is read.

@@ -117,7 +117,7 @@ Result<BuiltGraph> build_graph(const ModelConfig& config, const HeadChoice& choi
   nn::Weights weights(checkpoint, float_type, found.family->prefix, found.head->is_base());
   if (options.assume_weights) weights.assume_missing();
   nn::Builder builder(*built.model->graph, weights,
-                      {options.opset, options.hierarchy_tags, float_type, options.mask_value});
+                      {options.opset, options.hierarchy_tags, float_type, options.keep_quantized, options.mask_value});
   const nn::Scope root = builder.root(choice.class_name);
   HeadContext context{*found.family, choice.task, ConfigReader(config), {}};
   MK_CHECK(add_inputs(builder, root, context, inputs));
@@ -144,6 +144,10 @@ Result<BuiltGraph> build_graph(const ModelConfig& config, const HeadChoice& choi
 
   for (const nn::Module& module : builder.modules())
     built.modules.push_back({module.path, module.class_name, module.plain ? std::string() : module.tag, module.plain});
+  const auto is_contributed = [](const Node* node) { return node->domain == "com.microsoft"; };
+  const auto& nodes = built.model->graph->nodes();
+  if (options.keep_quantized && std::any_of(nodes.begin(), nodes.end(), is_contributed))
+    built.model->set_opset("com.microsoft", 1);
   built.unused = weights.unused();
   built.tied = weights.tied();
   built.parameter_count = weights.parameter_count();

@@ -31,6 +31,7 @@
   row(electra) \
   row(gemma) \
   row(gemma2) \
+  row(gemma3) \
   row(gemma3_text) \
   row(gpt2) \
   row(hubert) \

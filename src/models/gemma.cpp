@@ -99,6 +99,27 @@ struct Gemma3TextConfig : LlamaConfig {
   }
 };
 
+// The language model of a Gemma 3 that sees images, without them.
+struct Gemma3Config : LlamaConfig {
+  static Gemma3Config read(const Family& family, ConfigReader& fields) {
+    ConfigReader text = fields.section("text_config");
+    Gemma3Config c{Gemma3TextConfig::read(family, text)};
+    c.wrapper_class = "Gemma3Model";
+    return c;
+  }
+};
+
+Family gemma3_with_images() {
+  return {.model_type = "gemma3",
+          .stem = "Gemma3",
+          .prefix = "model",
+          .inputs = decoder_inputs,
+          .default_inputs = llama_inputs<Gemma3Config>,
+          .heads = generation_heads("ForConditionalGeneration", head<llama_causal_lm, Gemma3Config>),
+          .composites = generation_composites("ForConditionalGeneration"),
+          .cached_layers = llama_layers<Gemma3Config>};
+}
+
 Family gemma3_family() {
   Family family = llama_family<Gemma3TextConfig>("gemma3_text", "Gemma3", {.classifies_tokens = false});
   for (Head& head : family.heads) {
@@ -112,6 +133,7 @@ Family gemma3_family() {
 
 const Family gemma = llama_family<GemmaConfig>("gemma", "Gemma", {});
 const Family gemma2 = llama_family<Gemma2Config>("gemma2", "Gemma2", {});
+const Family gemma3 = gemma3_with_images();
 const Family gemma3_text = gemma3_family();
 
 }  // namespace mk::models

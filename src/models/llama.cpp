@@ -191,8 +191,13 @@ Value llama_model(const Scope& s, const LlamaConfig& c, DecoderInputs& in) {
 
 namespace {
 
+Scope base_scope(const Scope& root, const LlamaConfig& c, std::string_view attribute = "model") {
+  if (c.wrapper_class.empty()) return root(attribute, c.model_class);
+  return root(attribute, c.wrapper_class)("language_model", c.model_class);
+}
+
 Value base_of(const Scope& root, const LlamaConfig& c, DecoderInputs in, std::string_view attribute = "model") {
-  return llama_model(root(attribute, c.model_class), c, in);
+  return llama_model(base_scope(root, c, attribute), c, in);
 }
 
 }  // namespace
@@ -203,9 +208,10 @@ Outputs llama_hidden_states(const Scope& root, const LlamaConfig& c, const Decod
 }
 
 Outputs llama_causal_lm(const Scope& root, const LlamaConfig& c, const DecoderInputs& in) {
-  if (c.tie_word_embeddings) root.tie("lm_head.weight", "model.embed_tokens.weight");
+  const Scope base = base_scope(root, c);
+  if (c.tie_word_embeddings) root.tie("lm_head.weight", base.module().path + ".embed_tokens.weight");
   DecoderInputs inputs = in;
-  const Value hidden = llama_model(root("model", c.model_class), c, inputs);
+  const Value hidden = llama_model(base, c, inputs);
   Value logits = linear(root["lm_head"], hidden, c.vocab_size, false);
   if (c.logit_cap > 0) logits = mul(root, unary(root, "Tanh", div(root, logits, c.logit_cap)), c.logit_cap);
   return with_cache(logits, inputs.cache);

@@ -28,6 +28,7 @@ struct LlamaConfig {
   bool packed = false;             // one projection for query, key and value, and one for gate and up
   bool norm_from_one = false;      // norms multiply by 1 + weight
   bool norm_after_blocks = false;  // besides those before them
+  std::string wrapper_class;       // of a model with images around it, whose language_model this is
   std::string embedding_class;     // where it is no plain nn.Embedding; it scales what it looks up
   double embedding_scale = 1;
   double attention_scale = 0;               // of scores

@@ -99,6 +99,7 @@ struct BuildOptions {
   std::optional<double> mask_value;  // what masked positions add to attention scores; the float type's finite minimum
                                      // when absent (a graph to be quantized wants one that does not stretch its range)
   Progress* progress = nullptr;
+  bool keep_quantized = false;  // linear layers of quantized checkpoints as com.microsoft.MatMulNBits
   bool assume_weights = false;  // parameters that the checkpoint lacks have no data: a graph to look at, not to write
 };
 

@@ -98,6 +98,7 @@ struct BuilderOptions {
   std::int64_t opset = 17;
   bool hierarchy_tags = true;
   DataType float_type = DataType::float32;  // of weights and activations
+  bool keep_quantized = false;              // linear layers of quantized checkpoints as MatMulNBits
   std::optional<double> mask_value;         // what masked positions add to scores; the type's minimum when absent
 };
 
@@ -116,6 +117,7 @@ class Builder {
   std::int64_t opset() const { return options_.opset; }
   DataType float_type() const { return options_.float_type; }
   double mask_value() const;
+  bool keeps_quantized() const { return options_.keep_quantized; }
 
   Value input(std::string name, DataType type, Shape shape);
   // Appends an output of that name.
@@ -167,6 +169,10 @@ class Op {
   // Puts an input at a place beyond those given; optional ones in between are absent.
   Op& at(std::size_t index, Value input) {
     if (node_ && input) node_->set_input(index, input.ir());
+    return *this;
+  }
+  Op& of(const char* domain) {
+    if (node_) node_->domain = domain;
     return *this;
   }
   // Its only output, or one of several.

@@ -26,6 +26,30 @@ Dim window_count(const Scope& s, const Dim& size, std::int64_t kernel, std::int6
   return Dim::known(room / stride + 1);
 }
 
+// com.microsoft.MatMulNBits over the codes that the checkpoint has.
+Value quantized_product(const Scope& s, Value x, const Parameter& weight) {
+  Builder& b = s.builder();
+  const QuantizedMatrix& matrix = *weight.quantized;
+  const std::int64_t groups = matrix.columns / matrix.group, bytes = matrix.group * matrix.bits / 8;
+  const auto floats = [&](const char* name, const Bytes& values) {
+    return b.constant(fmt::format("{}.{}", weight.name, name), b.float_type(), {matrix.rows * groups},
+                      cast(values, DataType::float32, b.float_type()));
+  };
+  std::vector<Value> inputs{
+      x, b.constant(weight.name + ".codes", DataType::uint8, {matrix.rows, groups, bytes}, matrix.codes),
+      floats("scales", matrix.scales)};
+  if (matrix.zero_points) inputs.push_back(floats("zero_points", matrix.zero_points));
+  Shape shape = x.shape();
+  shape.back() = Dim::known(matrix.rows);
+  return Op(s, "MatMulNBits", inputs)
+      .of("com.microsoft")
+      .with("K", matrix.columns)
+      .with("N", matrix.rows)
+      .with("bits", static_cast<std::int64_t>(matrix.bits))
+      .with("block_size", static_cast<std::int64_t>(matrix.group))
+      .out(x.type(), std::move(shape));
+}
+
 }  // namespace
 
 Value linear(const Scope& s, Value x, std::int64_t features, bool bias) {
@@ -39,6 +63,10 @@ Value linear(const Scope& s, Value x, std::int64_t features, bool bias) {
     return Op(s, "Gemm", inputs).with("transB", 1).out(x.type(), {x.dim(0), Dim::known(features)});
   }
   const bool tied = b.weights().is_tied(s.module().path + ".weight");
+  if (b.keeps_quantized() && weight.quantized && weight.data && !tied) {
+    const Value y = quantized_product(s, x, weight);
+    return bias ? add(s, y, s.weight("bias", {features})) : y;
+  }
   const Value matrix = tied ? transpose(s, b.initializer(weight), {1, 0}) : b.transposed(weight);
   const Value y = matmul(s, x, matrix);
   return bias ? add(s, y, s.weight("bias", {features})) : y;

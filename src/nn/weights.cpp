@@ -21,6 +21,12 @@ constexpr std::array legacy_endings{
     Renamed{"parametrizations.weight.original1", "weight_v"},
 };
 
+// Modules that have moved since.
+constexpr std::array moved_modules{
+    Renamed{"model.language_model.", "language_model.model."},
+    Renamed{"lm_head.", "language_model.lm_head."},
+};
+
 // Buffers that some checkpoints carry and no graph needs.
 constexpr std::array<std::string_view, 5> known_buffers{"position_ids", "num_batches_tracked", "rotary_emb.inv_freq",
                                                         ".attn.bias", ".attn.masked_bias"};
@@ -68,11 +74,19 @@ const Tensor* Weights::find_stored(std::string name) const {
   return nullptr;
 }
 
-const Tensor* Weights::find(std::string_view name) const {
+const Tensor* Weights::find_mapped(std::string_view name) const {
   if (mapping_ == Prefix::removed) return find_stored(prefix_ + std::string(name));
   if (mapping_ == Prefix::added && name.starts_with(prefix_))
     return find_stored(std::string(name.substr(prefix_.size())));
   return find_stored(std::string(name));
+}
+
+const Tensor* Weights::find(std::string_view name) const {
+  if (const Tensor* tensor = find_mapped(name)) return tensor;
+  for (const Renamed& moved : moved_modules)
+    if (name.starts_with(moved.now))
+      return checkpoint_.find(fmt::format("{}{}", moved.before, name.substr(moved.now.size())));
+  return nullptr;
 }
 
 bool Weights::has(std::string_view name) const { return find(name) != nullptr; }
@@ -105,7 +119,8 @@ const Parameter& Weights::get(std::string_view name, std::vector<std::int64_t> d
     parameter.dims = std::move(dims);
     parameter.type = float_type_;
     if (added && assumes_missing_)
-      parameter_count_ += static_cast<std::int64_t>(make_tensor({}, float_type_, parameter.dims, nullptr).element_count());
+      parameter_count_ +=
+          static_cast<std::int64_t>(make_tensor({}, float_type_, parameter.dims, nullptr).element_count());
     else if (added)
       missing_.emplace_back(name);
     return parameter;
@@ -117,6 +132,7 @@ const Parameter& Weights::get(std::string_view name, std::vector<std::int64_t> d
   parameter.dims = std::move(dims);
   if (misshapen) return parameter;
   parameter.data = tensor->data;
+  parameter.quantized = checkpoint_.quantized(tensor->name);
   if (tensor->type == float_type_) return parameter;
   switch (tensor->type) {
     case DataType::float64:

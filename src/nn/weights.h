@@ -27,6 +27,7 @@ struct Parameter {
   DataType type = DataType::undefined;
   std::vector<std::int64_t> dims;
   Bytes data;
+  const QuantizedMatrix* quantized = nullptr;  // the same as codes, where the checkpoint has them
 };
 
 class Weights {
@@ -77,6 +78,7 @@ class Weights {
   };
 
   const Tensor* find(std::string_view name) const;
+  const Tensor* find_mapped(std::string_view name) const;
   const Tensor* find_stored(std::string name) const;
 
   const Checkpoint& checkpoint_;
