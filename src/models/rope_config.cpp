@@ -96,7 +96,7 @@ void longrope(Rope& rope, const Scaling& scaling) {
   };
   std::vector<float> far = scaled("long_factor");
   rope.frequencies = scaled("short_factor");
-  rope.long_frequencies = std::move(far);
+  if (far != rope.frequencies) rope.long_frequencies = std::move(far);
 }
 
 // Llama 3.1: long waves slow down by the factor, short ones stay, those between are mixed.
