@@ -23,10 +23,12 @@
   row(deberta) \
   row(deberta_v2) \
   row(deit) \
+  row(depth_anything) \
   row(detr) \
   row(dinov2) \
   row(dinov2_with_registers) \
   row(distilbert) \
+  row(dpt) \
   row(efficientnet) \
   row(electra) \
   row(gemma) \

@@ -65,8 +65,8 @@ Value self_attention(const Scope& s, const ViTConfig& c, std::int64_t heads, Val
 }  // namespace
 
 Value vit_attention(const Scope& s, const ViTConfig& c, std::int64_t index, Value x) {
-  x = self_attention(s("attention", c.name("SelfAttention")), c, heads_of(index, c.num_attention_heads, c.pruned_heads),
-                     x);
+  const std::string self = c.self_attention.empty() ? c.name("SelfAttention") : c.self_attention;
+  x = self_attention(s("attention", self), c, heads_of(index, c.num_attention_heads, c.pruned_heads), x);
   return linear(s("output", c.name("SelfOutput"))["dense"], x, c.hidden_size);
 }
 

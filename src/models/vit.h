@@ -12,8 +12,9 @@
 namespace mk::models {
 
 struct ViTConfig {
-  std::string stem;    // of class names: "ViT", "DeiT"
-  std::string prefix;  // of the base model in a head
+  std::string stem;            // of class names: "ViT", "DeiT"
+  std::string prefix;          // of the base model in a head
+  std::string self_attention;  // its class, where that is not the stem's
   std::int64_t hidden_size = 768;
   std::int64_t num_hidden_layers = 12;
   std::int64_t num_attention_heads = 12;
