@@ -103,12 +103,12 @@ Value factor(const Scope& s, Value attention_mask) {
   return attention_mask ? unsqueeze(s, cast(s, attention_mask, s.builder().float_type()), 2) : Value();
 }
 
-// [batch, 1, sequence, sequence]: padding neither sees nor is seen.
+// bool [batch, 1, sequence, sequence]: padding neither sees nor is seen.
 Value pair_mask(const Scope& s, Value attention_mask) {
   if (!attention_mask) return {};
   const Value ones = cast(s, attention_mask, s.builder().float_type());
   const Value pairs = mul(s, unsqueeze(s, unsqueeze(s, ones, 1), 2), unsqueeze(s, unsqueeze(s, ones, 1), 3));
-  return mul(s, sub(s, 1, pairs), s.builder().mask_value());
+  return cast(s, pairs, DataType::boolean);
 }
 
 Value embeddings(const Scope& s, const DebertaConfig& c, const TextInputs& in) {

@@ -33,7 +33,8 @@ struct DebertaConfig : BertConfig {
   std::int64_t span() const { return second && position_buckets > 0 ? position_buckets : max_relative_positions; }
 };
 
-// x [batch, sequence, hidden_size], mask [batch, 1, sequence, sequence], `distances` [2 * span, hidden_size] or empty.
+// x [batch, sequence, hidden_size], mask bool [batch, 1, sequence, sequence] or empty, `distances` [2 * span,
+// hidden_size] or empty.
 Value deberta_attention(const Scope& s, const DebertaConfig& c, Value x, Value mask, Value distances);
 
 }  // namespace mk::models

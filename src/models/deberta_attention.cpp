@@ -42,6 +42,13 @@ Value position_scores(const Scope& s, const DebertaConfig& c, Value x, Value lik
 
 Value swapped(const Scope& s, Value x) { return transpose(s, x, {0, 1, 3, 2}); }
 
+// Scores where the mask allows them. In the place of others, not added to them: a row of padding sees nothing, and its
+// weights are alike only where its scores are.
+Value masked(const Scope& s, Value scores, Value mask) {
+  if (!mask) return scores;
+  return where(s, mask, scores, s.builder().scalar(scores.type(), s.builder().mask_value()));
+}
+
 // Linear layers across the heads of scores [batch, heads, rows, columns].
 Value mixed_heads(const Scope& s, Value scores) {
   const std::int64_t heads = scores.dim(1).value;
@@ -51,7 +58,7 @@ Value mixed_heads(const Scope& s, Value scores) {
 // Values of softmax(scores + mask), with DeBERTa's layers across heads.
 Value talking_heads(const Scope& s, Value scores, Value mask, Value value) {
   scores = mixed_heads(s["head_logits_proj"], scores);
-  const Value weights = softmax(s, mask ? add(s, scores, mask) : scores);
+  const Value weights = softmax(s, masked(s, scores, mask));
   return merge_heads(s, matmul(s, mixed_heads(s["head_weights_proj"], weights), value));
 }
 
@@ -75,7 +82,7 @@ Value first_attention(const Scope& s, const DebertaConfig& c, Value x, Value mas
     const Value queries = div(s, linear(s["pos_q_proj"], unsqueeze(s, distances, 0), width), scale);
     scores = add(s, scores, swapped(s, position_scores(s, c, key, x, queries, true)));
   }
-  return c.talking_head ? talking_heads(s, scores, mask, value) : attend(s, scores, mask, value);
+  return c.talking_head ? talking_heads(s, scores, mask, value) : attend(s, masked(s, scores, mask), {}, value);
 }
 
 Value second_attention(const Scope& s, const DebertaConfig& c, Value x, Value mask, Value distances) {
@@ -97,7 +104,7 @@ Value second_attention(const Scope& s, const DebertaConfig& c, Value x, Value ma
     const Value from = position_scores(s, c, key, x, projected("query_proj", "pos_query_proj"), true);
     scores = add(s, scores, div(s, swapped(s, from), scale));
   }
-  return attend(s, scores, mask, value);
+  return attend(s, masked(s, scores, mask), {}, value);
 }
 
 }  // namespace

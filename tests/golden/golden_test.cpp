@@ -99,7 +99,8 @@ TEST_P(GoldenTest, HalfPrecisionIsClose) {
   ASSERT_OK_AND(const BuiltGraph built, build(case_, request));
   ASSERT_OK(check_onnx(*built.model));
   for (const Value* weight : built.model->graph->initializers())
-    EXPECT_NE(weight->type.element, DataType::float32) << weight->name();
+    EXPECT_TRUE(weight->type.element != DataType::float32 || weight->name().ends_with("inv_freq"))  // of angles
+        << weight->name();
   for (const Value* output : built.model->graph->outputs()) EXPECT_EQ(output->type.element, DataType::float32);
   expect_results(*built.model, case_.half_is_looser_by);
 }
