@@ -21,6 +21,10 @@ std::vector<std::int64_t> backbone_stages(ConfigReader& fields, std::int64_t sta
   } else {
     found.push_back(stages);
   }
+  if (found.empty()) {
+    fields.fail(ErrorCode::malformed, "out_features or out_indices names no stage");
+    return {stages};
+  }
   for (const std::int64_t stage : found)
     if (stage < 0 || stage > stages) {
       fields.fail(ErrorCode::malformed,

@@ -31,6 +31,15 @@ Value detection_attention(const Scope& s, std::int64_t heads, Value query, Value
   return linear(s["out_proj"], attend(s, matmul(s, q, k), {}, v), width);
 }
 
+bool expect_affordable(const Scope& s, std::int64_t rows, std::int64_t width) {
+  constexpr std::int64_t most = std::int64_t{1} << 28;
+  if (rows > 0 && width > 0 && width <= most / rows) return true;
+  s.builder().fail({ErrorCode::malformed,
+                    "a constant of " + std::to_string(rows) + " x " + std::to_string(width) + " values is too large",
+                    s.module().path, "Ask for a smaller image, or check the widths in the configuration"});
+  return false;
+}
+
 Value float_constant(const Scope& s, std::string name, std::vector<std::int64_t> dims,
                      const std::vector<float>& values) {
   Builder& b = s.builder();

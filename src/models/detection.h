@@ -16,6 +16,9 @@ nn::Value detection_mlp(const nn::Scope& s, nn::Value x, std::int64_t hidden, st
 // Attention with projections q_proj, k_proj, v_proj and out_proj, on [batch, length, width].
 nn::Value detection_attention(const nn::Scope& s, std::int64_t heads, nn::Value query, nn::Value key, nn::Value value);
 
+// Whether a computed constant of that many rows is of a size that makes sense; malformed into the builder if not.
+bool expect_affordable(const nn::Scope& s, std::int64_t rows, std::int64_t width);
+
 // A constant of the model's float type.
 nn::Value float_constant(const nn::Scope& s, std::string name, std::vector<std::int64_t> dims,
                          const std::vector<float>& values);

@@ -83,6 +83,7 @@ struct DetrConfig {
 
 // [1, height * width, d_model]: sines and cosines of the row, then of the column, both as shares of 2 pi.
 Value sine_positions(const Scope& s, const DetrConfig& c, std::int64_t height, std::int64_t width) {
+  if (!expect_affordable(s, height * width, c.d_model)) return {};
   const std::int64_t half = c.d_model / 2;
   std::vector<float> values;
   values.reserve(static_cast<std::size_t>(height * width * c.d_model));
@@ -152,7 +153,7 @@ Value encode(const Scope& s, const DetrConfig& c, Value x, Value positions) {
 
 // Queries that begin as zeros, [1 or batch, queries, d_model].
 Value decode(const Scope& s, const DetrConfig& c, Value queries, Value memory, Value positions) {
-  if (!queries || !memory) return {};
+  if (!queries || !memory || !expect_affordable(s, c.num_queries, c.d_model)) return {};
   const std::vector<float> zeros(static_cast<std::size_t>(c.num_queries * c.d_model));
   Value x = float_constant(s, "queries", {1, c.num_queries, c.d_model}, zeros);
   const Value keys = add(s, memory, positions);

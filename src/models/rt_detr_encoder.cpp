@@ -46,6 +46,7 @@ Value csp_layer(const Scope& s, const RtDetrConfig& c, Value x) {
 // [1, height * width, encoder_hidden_dim]. The points are numbered column by column, though the map's are row by row:
 // so the model was trained.
 Value positions(const Scope& s, const RtDetrConfig& c, std::int64_t height, std::int64_t width) {
+  if (!expect_affordable(s, height * width, c.encoder_hidden_dim)) return {};
   const std::int64_t quarter = c.encoder_hidden_dim / 4;
   std::vector<float> values;
   values.reserve(static_cast<std::size_t>(height * width * c.encoder_hidden_dim));
