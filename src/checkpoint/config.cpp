@@ -61,6 +61,9 @@ Result<ModelConfig> ModelConfig::read(const Path& folder) {
 
 Result<ModelConfig> ModelConfig::parse(std::string_view text, std::string name) {
   MK_TRY(Json json, parse_json(text, name));
+  // The configurations of the timm library, which transformers reads as its wrapper's.
+  if (json.is_object() && !json.contains("model_type") && json.contains("pretrained_cfg"))
+    json["model_type"] = "timm_wrapper";
   const auto root = std::make_shared<const Json>(std::move(json));
   const auto view = std::make_shared<const JsonView>(*root, name);
   if (!view->is_object()) return tl::make_unexpected(view->expected("an object"));

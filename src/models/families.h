@@ -75,6 +75,7 @@
   row(swinv2) \
   row(t5) \
   row(table_transformer) \
+  row(timm_wrapper) \
   row(vision_encoder_decoder) \
   row(vit) \
   row(vitpose) \

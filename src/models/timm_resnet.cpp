@@ -34,6 +34,10 @@ struct Block {
   std::int64_t width, stride, dilation, first_dilation;
 };
 
+Scope norm(const Scope& s, const std::string& name, std::string_view norm_class) {
+  return norm_class.empty() ? s[name] : s(name, norm_class);
+}
+
 Value conv_norm(const Scope& s, std::string_view norm_class, const char* number, Value x, std::int64_t channels,
                 std::int64_t kernel, std::int64_t stride, std::int64_t dilation) {
   const std::int64_t padding = kernel / 2 * dilation;
@@ -44,7 +48,7 @@ Value conv_norm(const Scope& s, std::string_view norm_class, const char* number,
               .padding = {padding, padding},
               .dilation = {dilation, dilation},
               .bias = false});
-  return batch_norm(s(std::string("bn") + number, norm_class), x);
+  return batch_norm(norm(s, std::string("bn") + number, norm_class), x);
 }
 
 Value block(const Scope& s, bool bottleneck, const Block& c, Value x) {
@@ -65,27 +69,32 @@ Value block(const Scope& s, bool bottleneck, const Block& c, Value x) {
   if (x && (x.dim(1).value != channels || c.stride != 1)) {
     x = conv2d(s["downsample.0"], x,
                {.channels = channels, .kernel = {1, 1}, .stride = {c.stride, c.stride}, .bias = false});
-    x = batch_norm(s("downsample", 1, c.norm_class), x);
+    x = batch_norm(c.norm_class.empty() ? s["downsample.1"] : s("downsample", 1, c.norm_class), x);
   }
   return unary(s[bottleneck ? "act3" : "act2"], "Relu", add(s, y, x));
 }
 
 }  // namespace
 
+std::optional<TimmResNet> TimmResNet::find(std::string_view name) {
+  const auto found = std::find_if(known().begin(), known().end(), [&](const Known& row) { return row.name == name; });
+  if (found == known().end()) return std::nullopt;
+  return TimmResNet{.depths = found->depths, .bottleneck = found->bottleneck};
+}
+
 TimmResNet TimmResNet::read(ConfigReader& fields, std::int64_t channels) {
   TimmResNet c;
   const std::string full = fields.string("backbone", "resnet50");
   const std::string name = full.substr(0, full.find('.'));  // the rest says how it was trained
-  const auto found = std::find_if(known().begin(), known().end(), [&](const Known& row) { return row.name == name; });
-  if (found == known().end()) {
+  const auto found = find(name);
+  if (!found) {
     fields.fail(ErrorCode::unsupported,
                 fmt::format("backbone is \"{}\": of timm's backbones only resnet18, resnet34, resnet50, resnet101 and "
                             "resnet152 are supported",
                             full));
     return c;
   }
-  c.depths = found->depths;
-  c.bottleneck = found->bottleneck;
+  c = *found;
   ConfigReader options = fields.section("backbone_kwargs");
   for (const auto& [key, value] : options.config().json().items())
     if (key != "output_stride" && key != "out_indices" && key != "in_chans")
@@ -108,7 +117,7 @@ TimmResNet TimmResNet::read(ConfigReader& fields, std::int64_t channels) {
 Value TimmResNet::last_map(const Scope& s, std::string_view norm_class, Value pixels) const {
   Value x = conv2d(s["conv1"], pixels,
                    {.channels = 64, .kernel = {7, 7}, .stride = {2, 2}, .padding = {3, 3}, .bias = false});
-  x = unary(s["act1"], "Relu", batch_norm(s("bn1", norm_class), x));
+  x = unary(s["act1"], "Relu", batch_norm(norm(s, "bn1", norm_class), x));
   x = max_pool2d(s["maxpool"], x, 3, 2, 1);
   for (std::int64_t stage = 1; stage <= last; ++stage) {
     const bool wide = dilated && stage == 4;
