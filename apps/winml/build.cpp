@@ -105,11 +105,15 @@ GenerateRequest generate_request(const BuildOptions& o, const TargetPolicy& poli
   return request;
 }
 
-Result<BuildConfig> config_from_file(const BuildOptions& o, const TargetPolicy& policy, Context& context) {
+Result<BuildConfig> config_from_file(const BuildOptions& o, const ResolvedModel& model, const TargetPolicy& policy,
+                                     Context& context) {
   MK_TRY(const Json document, read_config_json(*o.config));
   const JsonView view(document, to_utf8(*o.config), ErrorCode::usage);
   if (o.strict) MK_CHECK(strict_build_config(view));
   MK_TRY(BuildConfig config, parse_build_config(view, context.progress));
+  // A part of a config is enough where nothing is exported.
+  if (model.is_onnx() && !document.contains("export")) config.exporting.reset();
+  if (model.is_onnx() && !document.contains("optim")) config.optim.emplace();
   if (o.task) config.loader.task = o.task;
   if (o.files.any()) {
     if (!config.exporting)
@@ -189,7 +193,7 @@ struct Built {
 Result<BuildReport> build_one(const BuildOptions& o, BuildRequest request, const TargetPolicy& policy,
                               Context& context) {
   if (o.config) {
-    MK_TRY(request.config, config_from_file(o, policy, context));
+    MK_TRY(request.config, config_from_file(o, request.model, policy, context));
   } else {
     MK_TRY(request.config, config_of_model(o, request, policy, context));
   }
@@ -266,7 +270,7 @@ Result<Built> run(const BuildOptions& o, Context& context) {
   if (o.config) {
     BuildOptions without_files = o;
     without_files.files = {};
-    MK_TRY(outer, config_from_file(without_files, policy, context));
+    MK_TRY(outer, config_from_file(without_files, request.model, policy, context));
     asked.task = outer->loader.task;
     if (outer->exporting) asked.exporting = *outer->exporting;
   }
@@ -336,6 +340,7 @@ Command build_command() {
       .run = run,
       .text = text,
       .json = json,
+      .shows = [](const Built&) { return false; },
   });
 }
 

@@ -2,6 +2,9 @@
 
 #include <yaml-cpp/yaml.h>
 
+#include <algorithm>
+#include <set>
+
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
@@ -12,7 +15,11 @@ namespace {
 Json as_json(const YAML::Node& node) {
   if (node.IsMap()) {
     Json object = Json::object();
-    for (const auto& entry : node) object[entry.first.as<std::string>()] = as_json(entry.second);
+    for (const auto& entry : node) {
+      const std::string key = entry.first.as<std::string>();
+      if (object.contains(key)) throw YAML::ParserException(entry.first.Mark(), "the key '" + key + "' is there twice");
+      object[key] = as_json(entry.second);
+    }
     return object;
   }
   if (node.IsSequence()) {
@@ -32,7 +39,7 @@ Result<Json> read_yaml(const Path& path) {
   MK_TRY(const std::string text, read_text(path));
   try {
     const YAML::Node root = YAML::Load(text);
-    return root.IsNull() ? Json::object() : as_json(root);
+    return as_json(root);
   } catch (const YAML::Exception& error) {
     return fail(ErrorCode::usage, std::string("Invalid YAML in config file: ") + error.what(), to_utf8(path));
   }
@@ -54,10 +61,15 @@ Result<std::map<std::string, bool>> read_capability_file(const Path& path) {
     if (view.is_object() && view.has(section)) view = view.at(section);
   }
   std::map<std::string, bool> values;
-  if (view.is_null()) return values;
   if (!view.is_object()) return tl::make_unexpected(view.expected("a mapping of capabilities to true or false"));
+  std::set<std::string> spellings;
   for (const auto& [name, value] : view.json().items()) {
-    MK_TRY(values[name], view.at(name).boolean());
+    MK_TRY(const bool on, view.at(name).boolean());
+    std::string spelling = name;
+    std::ranges::replace(spelling, '_', '-');
+    if (!spellings.insert(std::move(spelling)).second)
+      return tl::make_unexpected(view.at(name).error("the capability is there twice, in both spellings"));
+    values[name] = on;
   }
   return values;
 }

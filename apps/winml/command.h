@@ -39,6 +39,7 @@ struct Example {
 struct Output {
   std::string text;
   bool yes = true;
+  bool is_answer = true;  // what the user asked to see; what only says what was done is not printed when quiet
 };
 
 // One run of a command: its options, the rows bound to them, and what to do once they are set.
@@ -60,7 +61,8 @@ struct Command {
 };
 
 // The typed definition of a command. Leave `json` null where there is no --format json, and `answer` where the report
-// is no verdict (an answer of no is exit 1).
+// is no verdict (an answer of no is exit 1). `shows` is of commands that make files: whether the text of a report is
+// what was asked for all the same (a listing), so that -q prints it too.
 template <typename Options, typename Report>
 struct Definition {
   std::string_view name;
@@ -75,6 +77,7 @@ struct Definition {
   std::string (*text)(const Report&, const Context&) = nullptr;
   Json (*json)(const Report&) = nullptr;
   bool (*answer)(const Report&) = nullptr;
+  bool (*shows)(const Report&) = nullptr;
 };
 
 std::string json_text(const Json& json);  // indented, with a final newline
@@ -82,14 +85,17 @@ std::string json_text(const Json& json);  // indented, with a final newline
 // Needs base/json.h where it is used.
 template <typename Options, typename Report>
 Command define(Definition<Options, Report> d) {
-  const auto prepare = [describe = d.options, run = d.run, text = d.text, json = d.json, answer = d.answer] {
+  const auto prepare = [describe = d.options, run = d.run, text = d.text, json = d.json, answer = d.answer,
+                        shows = d.shows] {
     auto options = std::make_shared<Options>();
     Invocation invocation{.options = options, .table = {}, .run = {}};
     describe(*options, invocation.table);
     invocation.run = [=](Context& context) -> Result<Output> {
       MK_TRY(const Report report, run(*options, context));
       const bool as_json = json != nullptr && context.json();
-      return Output{as_json ? json_text(json(report)) : text(report, context), answer == nullptr || answer(report)};
+      return Output{.text = as_json ? json_text(json(report)) : text(report, context),
+                    .yes = answer == nullptr || answer(report),
+                    .is_answer = as_json || shows == nullptr || shows(report)};
     };
     return invocation;
   };

@@ -91,7 +91,7 @@ void describe_common(CommonOptions& common, const Command& command, OptionTable&
         .choices({command.formats.begin(), command.formats.end()});
   }
   options.count("-v, --verbose", common.verbose, "Say more; -vv for everything");
-  options.flag("-q, --quiet", common.quiet, "Say nothing but errors");
+  options.flag("-q, --quiet", common.quiet, "Say nothing but errors and what was asked for");
   options.flag("--no-color", common.no_color,
                "No colour; NO_COLOR=1, CI=true and a stream that is no terminal do the same");
   options.flag("--offline", common.offline,

@@ -162,6 +162,7 @@ Command export_command() {
       .run = run,
       .text = text,
       .json = to_json,
+      .shows = [](const ExportReport&) { return false; },
   });
 }
 

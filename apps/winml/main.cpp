@@ -105,6 +105,7 @@ int run_command(const RootOptions& root, Command command, std::span<const std::s
                   .style = style_of(Stream::out, no_color)};
   auto output = contained(invocation, command, context);
   if (!output) return report_error(output.error(), context.json(), no_color);
+  if (verbosity < 0 && !output->is_answer) output->text.clear();
   return print(output->text, output->yes ? 0 : exit_code(ErrorCode::negative));
 }
 

@@ -329,6 +329,7 @@ Command optimize_command() {
       .run = run,
       .text = text,
       .json = json,
+      .shows = [](const OptimizeCommandReport& r) { return r.listing || r.findings.has_value(); },
   });
 }
 

@@ -87,6 +87,9 @@ TEST_F(OptimizeTest, BadConfigsAreUsageErrorsThatSayWhere) {
   refused(folder_.write("c.json", R"({"gelu_fusion": 1})"), "c.json#/gelu_fusion");
   refused(folder_.write("d.toml", ""), "Use .yaml, .yml or .json");
   refused(folder_.write("e.json", "[]"), "mapping");
+  refused(folder_.write("g.yaml", "gelu-fusion: true\ngelu-fusion: false\n"), "is there twice");
+  refused(folder_.write("h.yaml", "gelu-fusion: true\ngelu_fusion: false\n"), "is there twice");
+  refused(folder_.write("i.yaml", ""), "mapping");
   const auto known = winml({"optimize", "-m", model, "-c",
                             to_utf8(folder_.write("f.json", R"({"clamp_constant_values": true})")), "--overwrite"});
   EXPECT_EQ(known.exit_code, 0);

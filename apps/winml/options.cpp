@@ -133,6 +133,16 @@ OptionRow& OptionRow::at_least(std::int64_t minimum) {
   return *this;
 }
 
+OptionRow& OptionRow::between(std::int64_t minimum, std::int64_t maximum) {
+  set = [minimum, maximum, inner = std::move(set)](std::string_view text) -> Status {
+    std::int64_t number = 0;
+    if (!assign(number, text) || number < minimum || number > maximum)
+      return fail(ErrorCode::usage, "", "", fmt::format("Expected an integer from {} to {}", minimum, maximum));
+    return inner(text);
+  };
+  return *this;
+}
+
 OptionRow& OptionRow::also_negated_by(std::string name) {
   negations.push_back(std::move(name));
   return *this;

@@ -51,7 +51,8 @@ struct OptionRow {
   OptionRow& preset(std::string text);  // the default that help shows, where the member cannot tell
   OptionRow& required();
   OptionRow& hidden();
-  OptionRow& at_least(std::int64_t minimum);     // of an integer
+  OptionRow& at_least(std::int64_t minimum);  // of an integer
+  OptionRow& between(std::int64_t minimum, std::int64_t maximum);
   OptionRow& also_negated_by(std::string name);  // "-N"
 };
 

@@ -64,11 +64,13 @@ Result<QuantizeCommandReport> run(const QuantizeCommandOptions& o, Context& cont
   note_plan(plan, source.onnx, output, context.progress);
 
   MK_TRY(const std::unique_ptr<Model> model, read_onnx(source.onnx, {.progress = &context.progress}));
-  std::vector<Path> others;
-  if (o.config) others.push_back(*o.config);
+  std::vector<Path> data;
   for (const auto& path : {plan.passes.front().calibration_data, o.judge_data}) {
-    if (path) others.push_back(path_from_utf8(*path));
+    if (path) data.push_back(path_from_utf8(*path));
   }
+  if (o.calibration_column || o.calibration_split) warn_of_columns(plan.passes.front(), data, context.progress);
+  std::vector<Path> others = data;
+  if (o.config) others.push_back(*o.config);
   MK_CHECK(keep_inputs(output, source.onnx, model->external_locations, std::move(others)));
   MK_CHECK(accept_model(*model, context.progress));
   MK_CHECK(check_quantizable(*model, plan.passes));
@@ -77,7 +79,7 @@ Result<QuantizeCommandReport> run(const QuantizeCommandOptions& o, Context& cont
   report.precision = plan.precision;
   report.bytes_before = size_of(source.onnx, *model);
 
-  QuantizeSetup setup;
+  QuantizeSetup setup{.name = to_utf8(source.onnx)};
   std::shared_ptr<Runtime> runtime;
   setup.runtime = [&]() -> Result<std::shared_ptr<Runtime>> {
     if (!runtime) {
@@ -136,6 +138,7 @@ Command quantize_command() {
       .run = run,
       .text = text,
       .json = quantize_json,
+      .shows = [](const QuantizeCommandReport&) { return false; },
   });
 }
 

@@ -143,7 +143,7 @@ void describe_quantize(QuantizeCommandOptions& o, OptionTable& options) {
   options.value("--judge-data", "PATH", o.judge_data, "Judge on these instead of the samples beyond --samples")
       .accepts(Accepts::file);
   options.value("--samples", "N", o.samples, "Samples to calibrate with; those beyond them judge the result")
-      .at_least(1)
+      .between(1, most_samples)
       .preset("10");
   options.value("--method", "METHOD", o.method, "How ranges come from samples")
       .choices({"minmax", "entropy", "percentile"})

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <unordered_map>
 
 #include "base/json.h"
 
@@ -27,14 +28,14 @@ std::string_view label_of(std::string_view mode) {
   return mode;
 }
 
-std::string figure(double value, const char* format) {
+std::string figure(double value, const char* format, const char* infinite = "inf") {
   if (std::isnan(value)) return "NaN";
-  if (std::isinf(value)) return value > 0 ? "equal" : "-inf";
+  if (std::isinf(value)) return value > 0 ? infinite : "-inf";
   return fmt::format(fmt::runtime(format), value);
 }
 
 std::vector<std::string> row_of(const TensorAccuracy& tensor) {
-  return {tensor.name, figure(tensor.cosine, "{:.6f}"), figure(tensor.snr_db, "{:.2f}"),
+  return {tensor.name, figure(tensor.cosine, "{:.6f}"), figure(tensor.snr_db, "{:.2f}", "equal"),
           figure(tensor.max_abs_diff, "{:.3g}")};
 }
 
@@ -44,37 +45,42 @@ std::string table_of(std::string_view title, const std::vector<TensorAccuracy>& 
   return columns(rows);
 }
 
-// The values that float16 does not hold.
-std::string out_of_range_text(const Float16Report& report) {
+// What float16 made of values too near to zero.
+std::string raised_text(const Float16Report& report) {
   const auto tensors = report.out_of_range();
-  if (!tensors) return "  Values out of range were not counted: " + tensors.error().to_string() + "\n";
-  std::string text;
-  std::size_t clipped = 0;
+  if (!tensors) return {};
   std::size_t raised = 0;
   std::uint64_t values = 0;
   std::string first;
   for (const Float16OutOfRange& tensor : *tensors) {
-    if (const std::uint64_t count = tensor.clipped + tensor.infinite; count > 0 && ++clipped <= most_reasons)
-      text += fmt::format("  Clipped to +-65504 in {}: {} values\n", tensor.tensor, count);
     if (tensor.raised == 0) continue;
     if (raised++ == 0) first = tensor.tensor;
     values += tensor.raised;
   }
-  if (clipped > most_reasons)
-    text += fmt::format("  Clipped in {} tensors more; --format json lists them\n", clipped - most_reasons);
-  if (raised > 0) {
-    text += fmt::format("  Raised to +-6e-08, the least that there is: {} values in {}{}\n", values, first,
-                        raised > 1 ? fmt::format(" and {} tensors more; --format json lists them", raised - 1) : "");
-  }
-  return text;
+  if (raised == 0) return {};
+  return fmt::format("  Raised to +-6e-08, the least that there is: {} values in {}{}\n", values, first,
+                     raised > 1 ? fmt::format(" and {} tensors more; --format json lists them", raised - 1) : "");
 }
 
-std::string skipped_text(const std::vector<SkippedNode>& skipped) {
+// Nodes by the reason they have in common: how many, and the first of them.
+template <typename Node>
+std::string nodes_text(std::string_view what, const std::vector<Node>& nodes) {
+  std::vector<std::pair<std::string_view, std::vector<const Node*>>> groups;
+  std::unordered_map<std::string_view, std::size_t> places;
+  for (const Node& node : nodes) {
+    const auto [at, is_new] = places.emplace(node.reason, groups.size());
+    if (is_new) groups.emplace_back(node.reason, std::vector<const Node*>());
+    groups[at->second].second.push_back(&node);
+  }
   std::string text;
-  for (std::size_t i = 0; i < std::min(skipped.size(), most_reasons); ++i)
-    text += fmt::format("  Skipped {} ({}): {}\n", skipped[i].node, skipped[i].op_type, skipped[i].reason);
-  if (skipped.size() > most_reasons)
-    text += fmt::format("  Skipped {} more; --format json lists them\n", skipped.size() - most_reasons);
+  for (std::size_t i = 0; i < std::min(groups.size(), most_reasons); ++i) {
+    const auto& [reason, members] = groups[i];
+    text += fmt::format("  {} {} ({})", what, members.front()->node, members.front()->op_type);
+    if (members.size() > 1) text += fmt::format(" and {} more", members.size() - 1);
+    text += fmt::format(": {}\n", reason);
+  }
+  if (groups.size() > most_reasons)
+    text += fmt::format("  {} for {} reasons more; --format json lists them\n", what, groups.size() - most_reasons);
   return text;
 }
 
@@ -93,29 +99,25 @@ std::string step_text(const QuantizeStep& step) {
     for (const auto& [type, count] : qdq.others)
       others += fmt::format("{}{} {}", others.empty() ? "" : ", ", count, type);
     if (!others.empty()) text += "  Left in float: " + others + "\n";
-    text += skipped_text(qdq.skipped);
+    text += nodes_text("Skipped", qdq.skipped);
   }
   if (step.dynamic) {
     const DynamicReport& dynamic = *step.dynamic;
     text += fmt::format("  {} weights, {} DynamicQuantizeLinear, {} MatMulInteger, {} ConvInteger\n", dynamic.weights,
                         dynamic.dynamic_quantize_linear, dynamic.matmul_integer, dynamic.conv_integer);
-    text += skipped_text(dynamic.skipped);
+    text += nodes_text("Skipped", dynamic.skipped);
   }
   if (step.weight_only) {
     const WeightOnlyReport& packed = *step.weight_only;
     text += fmt::format("  {} weights: {} -> {}\n", packed.weights, bytes_text(packed.bytes_before),
                         bytes_text(packed.bytes_after));
-    text += skipped_text(packed.skipped);
+    text += nodes_text("Skipped", packed.skipped);
   }
   if (step.float16) {
     text += fmt::format("  {} tensors converted, {} casts added\n", step.float16->converted_tensors,
                         step.float16->casts_added);
-    const auto& kept = step.float16->kept;
-    for (std::size_t i = 0; i < std::min(kept.size(), most_reasons); ++i)
-      text += fmt::format("  Kept in float32: {} ({}): {}\n", kept[i].node, kept[i].op_type, kept[i].reason);
-    if (kept.size() > most_reasons)
-      text += fmt::format("  Kept {} more; --format json lists them\n", kept.size() - most_reasons);
-    text += out_of_range_text(*step.float16);
+    text += nodes_text("Kept in float32:", step.float16->kept);
+    text += raised_text(*step.float16);
   }
   return text;
 }
@@ -140,7 +142,7 @@ std::string quantize_text(const QuantizeCommandReport& r, const Style& style) {
   } else {
     text += fmt::format("Accuracy: {}\n", r.quantized.judged_on);
   }
-  for (const std::string& warning : r.quantized.warnings) text += style.yellow("Warning: ") + warning + "\n";
+  for (const std::string& warning : all_warnings(r.quantized)) text += style.yellow("Warning: ") + warning + "\n";
   text += fmt::format("Total time: {:.2f}s\n", r.seconds);
   return text;
 }

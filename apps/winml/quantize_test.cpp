@@ -88,6 +88,42 @@ TEST_F(QuantizeCommand, OptionsThatDoNothingAreNamed) {
   EXPECT_NE(outcome.err.find("--samples, --method ignored"), std::string::npos) << outcome.err;
 }
 
+TEST_F(QuantizeCommand, NothingDoneIsNoSuccess) {
+  const ProcessOutcome none = quantize({"--op-type", "NoSuch"});
+  EXPECT_EQ(none.exit_code, 1);
+  EXPECT_NE(none.err.find("no node was quantized"), std::string::npos) << none.err;
+  EXPECT_FALSE(exists("affine_quantized.onnx"));
+}
+
+TEST_F(QuantizeCommand, QuietSaysNothing) {
+  const ProcessOutcome outcome = quantize({"-q"});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_EQ(outcome.out + outcome.err, "");
+  EXPECT_EQ(winml({"optimize", "-q", "-m", file("affine.onnx")}).out, "");
+  EXPECT_NE(winml({"optimize", "-q", "-l"}).out, "");
+  const ProcessOutcome built = winml({"build", "-q", "-m", file("affine.onnx"), "-o", file("out")});
+  EXPECT_EQ(built.exit_code, 0) << built.err;
+  EXPECT_EQ(built.out + built.err, "");
+}
+
+TEST_F(QuantizeCommand, ColumnsThatNothingHasAreWarnedOf) {
+  const ProcessOutcome outcome = quantize({"--calibration-column", "foo"});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_NE(outcome.err.find("the column 'foo' of the calibration data is ignored"), std::string::npos) << outcome.err;
+  EXPECT_EQ(quantize({"--samples", "99999999999999", "--overwrite"}).exit_code, 2);
+}
+
+TEST_F(QuantizeCommand, APartOfAConfigBuildsAnOnnxFile) {
+  const std::string model = file("affine.onnx");
+  const Path half = folder_.write("half.json", R"({"quant": {"mode": "fp16"}})");
+  const ProcessOutcome built = winml({"build", "-m", model, "-c", to_utf8(half), "-o", file("half")});
+  EXPECT_EQ(built.exit_code, 0) << built.err;
+  const Path wrong = folder_.write("wrong.json", R"({"quant": {"samples": -4}})");
+  const ProcessOutcome refused = winml({"build", "-m", model, "-c", to_utf8(wrong), "-o", file("wrong")});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_NE(refused.err.find("quant.samples must be from 1"), std::string::npos) << refused.err;
+}
+
 // What is typed wins over the config, which wins over the defaults; types beat a precision.
 TEST_F(QuantizeCommand, Precedence) {
   QuantizeCommandOptions o;

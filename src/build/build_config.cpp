@@ -348,6 +348,10 @@ Status validate(const BuildConfig& config) {
     if (!config.quant->model_id)
       problems.emplace_back("quant.model_id is required when quant is enabled for builds from a checkpoint");
   }
+  if (config.quant && (config.quant->calibration_save_path || config.quant->calibration_load_path))
+    problems.emplace_back("quant.calibration_save_path and calibration_load_path are not supported");
+  if (config.quant && (config.quant->samples < 1 || config.quant->samples > most_samples))
+    problems.push_back(fmt::format("quant.samples must be from 1 to {}", most_samples));
   if (config.compile && !config.compile->execution_provider)
     problems.emplace_back("compile.execution_provider is required when compile is enabled");
   if (problems.empty()) return {};

@@ -48,7 +48,12 @@ Result<std::string> check_run(const Path& model, const std::optional<Path>& ort,
     return "not run: no ONNX Runtime here";
   }
   MK_TRY(const Session session, Session::open(*runtime, model));
-  MK_TRY(ChosenShapes shapes, choose_shapes(session.inputs(), {.shapes = {}, .symbols = sizes, .where = {}}, 1));
+  auto chosen = choose_shapes(session.inputs(), {.shapes = {}, .symbols = sizes, .where = {}}, 1);
+  if (!chosen) {  // a batch of none, inputs that are no tensors
+    progress.warn("the result was not run: " + chosen.error().message);
+    return "not run: no inputs can be drawn for it";
+  }
+  ChosenShapes& shapes = *chosen;
   MK_TRY(const std::unique_ptr<Model> graph, read_onnx(model));
   apply_ranges(value_ranges(*graph), shapes.inputs);
   MK_TRY(const std::vector<HostTensor> inputs, random_inputs(shapes.inputs));

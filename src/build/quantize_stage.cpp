@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/json.h"
 #include "calibration/calibration_data.h"
 #include "quantize/quantize.h"
@@ -25,18 +27,6 @@ std::string summary_of(const QuantizeReport& report) {
   return text;
 }
 
-void warn_of_cut_values(const QuantizeReport& report, Progress& progress) {
-  for (const QuantizeStep& step : report.steps) {
-    const auto tensors = step.float16 ? step.float16->out_of_range() : std::vector<Float16OutOfRange>{};
-    if (!tensors) continue;
-    for (const Float16OutOfRange& tensor : *tensors) {
-      if (const std::uint64_t count = tensor.clipped + tensor.infinite; count > 0) {
-        progress.warn(fmt::format("float16 does not hold {} values of {}: they are +-65504 now", count, tensor.tensor));
-      }
-    }
-  }
-}
-
 }  // namespace
 
 Result<std::unique_ptr<SampleSource>> open_samples(const Path& path, const QuantConfig& config, const Path& assets,
@@ -50,6 +40,15 @@ Result<std::unique_ptr<SampleSource>> open_samples(const Path& path, const Quant
   return open_calibration_data(data, input_ports(model));
 }
 
+void warn_of_columns(const QuantConfig& config, std::span<const Path> data, Progress& progress) {
+  if ((!config.calibration_column && !config.calibration_split) || std::ranges::any_of(data, has_columns)) return;
+  const std::string what = config.calibration_column ? "the column '" + *config.calibration_column + "'"
+                                                     : "the split '" + *config.calibration_split + "'";
+  progress.warn(data.empty()
+                    ? fmt::format("{} of the calibration data is ignored: no data is given", what)
+                    : fmt::format("{} of the calibration data is ignored: {} has none", what, to_utf8(data.front())));
+}
+
 Result<StageOutcome> run_quantize(BuildState& state) {
   const BuildRequest& request = state.request;
   std::vector<QuantConfig> passes{*state.config.quant};
@@ -58,11 +57,15 @@ Result<StageOutcome> run_quantize(BuildState& state) {
     passes.back().mode = "fp16";
   }
   std::unique_ptr<SampleSource> samples;
+  std::vector<Path> data;
+  if (const auto& path = passes.front().calibration_data) data.push_back(path_from_utf8(*path));
+  if (passes.front().mode == "static") warn_of_columns(passes.front(), data, state.progress);
   if (const auto& path = passes.front().calibration_data) {
     MK_TRY(samples, open_samples(path_from_utf8(*path), passes.front(), request.model.folder, *state.graph));
   }
   std::shared_ptr<Runtime> runtime;
-  const QuantizeSetup setup{.runtime = [&]() -> Result<std::shared_ptr<Runtime>> {
+  const QuantizeSetup setup{.name = request.model.name(),
+                            .runtime = [&]() -> Result<std::shared_ptr<Runtime>> {
                               if (!runtime) {
                                 MK_TRY(runtime, Runtime::load({.ort = request.ort, .progress = &state.progress}));
                               }
@@ -71,9 +74,8 @@ Result<StageOutcome> run_quantize(BuildState& state) {
                             .samples = samples.get(),
                             .verify = request.verify};
   MK_TRY(const QuantizeReport report, quantize_model(*state.graph, passes, setup, state.progress));
-  for (const std::string& warning : report.warnings) state.progress.warn(warning);
   return StageOutcome{summary_of(report), [report, &state] {
-                        warn_of_cut_values(report, state.progress);
+                        for (const std::string& warning : all_warnings(report)) state.progress.warn(warning);
                         return to_json(report);
                       }};
 }

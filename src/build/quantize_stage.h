@@ -3,6 +3,7 @@
 // values, and judged against the model before.
 
 #include <memory>
+#include <span>
 
 #include "build/pipeline.h"
 #include "quantize/quant_config.h"
@@ -16,5 +17,8 @@ Result<StageOutcome> run_quantize(BuildState& state);
 // preprocessor or the tokenizer.
 Result<std::unique_ptr<SampleSource>> open_samples(const Path& path, const QuantConfig& config, const Path& assets,
                                                    const Model& model);
+
+// Warns of a column or a split that none of the data has.
+void warn_of_columns(const QuantConfig& config, std::span<const Path> data, Progress& progress);
 
 }  // namespace mk

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 
 #include "base/text.h"
@@ -18,6 +19,16 @@ bool fits(const HostTensor& array, const Type& type) {
   for (std::size_t i = 0; i < array.dims.size(); ++i)
     if (const Dim& dim = (*type.shape)[i]; dim.is_known() && dim.value != array.dims[i]) return false;
   return true;
+}
+
+// Infinities alone may be meant (the mask of an attention); a NaN never is. An array without any number is of no use.
+Status check_values(const HostTensor& array, const Path& path) {
+  if (!is_float(array.type)) return {};
+  std::vector<float> converted;
+  const auto values = float32_values(view_of(array), converted);
+  if (!values || std::ranges::any_of(*values, [](float v) { return std::isfinite(v); })) return {};
+  return fail(ErrorCode::usage, "an array of the archive has no finite value: all are NaN or infinite",
+              to_utf8(path) + ": " + array.name, "Save it again from real inputs");
 }
 
 // The arrays of one file, cut into samples.
@@ -42,6 +53,20 @@ struct Archive {
   }
 };
 
+// Whether what follows the leading axis is as the input has it.
+Status check_rows(const HostTensor& array, const Port& input, const Path& path) {
+  if (!input.type.shape) return {};
+  const Shape& shape = *input.type.shape;
+  bool alike = shape.size() == array.dims.size();
+  for (std::size_t i = 1; alike && i < shape.size(); ++i)
+    alike = !shape[i].is_known() || shape[i].value == array.dims[i];
+  if (alike) return {};
+  return fail(ErrorCode::usage,
+              fmt::format("an array of the archive has the shape {}, where the input is {}",
+                          to_string(static_shape(array.dims)), to_string(shape)),
+              to_utf8(path) + ": " + array.name, "The leading axis of every array is the samples");
+}
+
 Result<Archive> read_archive(const Path& path, std::span<const Port> inputs) {
   MK_TRY(std::vector<HostTensor> arrays, read_npz(path));
   Archive archive{path, {}, 0, false};
@@ -59,6 +84,7 @@ Result<Archive> read_archive(const Path& path, std::span<const Port> inputs) {
   if (!missing.empty())
     return fail(ErrorCode::usage, "the archive has no array for the inputs " + missing, to_utf8(path),
                 "The model takes " + known);
+  for (const HostTensor& array : archive.arrays) MK_CHECK(check_values(array, path));
   const std::int64_t batch = fixed_batch(inputs);
   std::int64_t rows = -1;
   bool alike = !archive.arrays.empty(), as_they_are = true;
@@ -72,6 +98,7 @@ Result<Archive> read_archive(const Path& path, std::span<const Port> inputs) {
     if (!array.dims.empty()) rows = array.dims[0];
   }
   if (alike && rows % batch == 0) {
+    for (std::size_t i = 0; i < archive.arrays.size(); ++i) MK_CHECK(check_rows(archive.arrays[i], inputs[i], path));
     archive.samples = static_cast<std::size_t>(rows / batch);
     return archive;
   }

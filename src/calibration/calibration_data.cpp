@@ -42,6 +42,13 @@ std::int64_t fixed_batch(std::span<const Port> inputs) {
   return 1;
 }
 
+bool has_columns(const Path& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) return !has_archives(path);
+  const std::string extension = lower_case(to_utf8(path.extension()));
+  return extension != ".npz" && extension != ".npy" && extension != ".txt";
+}
+
 Result<std::unique_ptr<SampleSource>> open_calibration_data(const CalibrationData& data, std::span<const Port> inputs) {
   std::error_code error;
   const auto status = std::filesystem::status(data.path, error);

@@ -32,6 +32,9 @@ struct CalibrationData {
   std::uint64_t seed = 42;
 };
 
+// Whether calibration data at a path can have columns and splits: not archives and lines of text.
+bool has_columns(const Path& path);
+
 // not_found where there is no such path; usage where it does not fit the model's inputs, saying what does; the errors
 // of the files otherwise.
 Result<std::unique_ptr<SampleSource>> open_calibration_data(const CalibrationData& data, std::span<const Port> inputs);

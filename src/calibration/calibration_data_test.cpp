@@ -69,6 +69,20 @@ TEST(CalibrationData, ArchivesThatDoNotFitSayWhatWould) {
   ASSERT_FALSE(empty);
   EXPECT_EQ(empty.error().code, ErrorCode::usage);
   EXPECT_NE(empty.error().where.find("no_rows.npz: x"), std::string::npos);
+  // x of [2, 4], all NaN and infinities
+  const auto nothing = open_calibration_data({.path = repository("tests/data/runtime/no_numbers.npz")},
+                                             std::vector{port("x", DataType::float32, {-1, 4})});
+  ASSERT_FALSE(nothing);
+  EXPECT_EQ(nothing.error().code, ErrorCode::usage);
+  EXPECT_NE(nothing.error().where.find("no_numbers.npz: x"), std::string::npos);
+  // Rows of 4 where the input takes 7.
+  const auto shape = open_calibration_data({.path = repository("tests/data/runtime/signed_inputs.npz")},
+                                           std::vector{port("x", DataType::float32, {-1, 7})});
+  ASSERT_FALSE(shape);
+  EXPECT_EQ(shape.error().code, ErrorCode::usage);
+  EXPECT_NE(shape.error().where.find("signed_inputs.npz: x"), std::string::npos);
+  EXPECT_FALSE(has_columns(repository("tests/data/runtime/signed_inputs.npz")));
+  EXPECT_TRUE(has_columns("rows.parquet"));
   EXPECT_EQ(open_calibration_data({.path = "nowhere.npz"}, inputs).error().code, ErrorCode::not_found);
   const testing::TemporaryFolder folder;
   EXPECT_EQ(open_calibration_data({.path = folder.write("x.csv", "1,2")}, inputs).error().code, ErrorCode::usage);

@@ -20,6 +20,7 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 
 struct Sums {
   double reference = 0, other = 0, dot = 0, noise = 0;
+  std::size_t compared = 0, skipped = 0;  // values
 
   double cosine() const {
     if (reference == 0 && other == 0) return 1;
@@ -80,6 +81,11 @@ class Tally {
 
   TensorAccuracy result() const {
     TensorAccuracy result = result_;
+    if (samples_ == 0) {
+      constexpr double none = std::numeric_limits<double>::quiet_NaN();
+      result.cosine = result.least_cosine = result.snr_db = result.max_abs_diff = none;
+      return result;
+    }
     result.cosine = sum_ / static_cast<double>(samples_);
     result.least_cosine = least_;
     result.snr_db = all_.noise == 0       ? infinity
@@ -97,21 +103,31 @@ class Tally {
     for (std::size_t i = 0; i < r.size(); ++i) {
       const double a = r[i], b = t[i], difference = a - b;
       if (!std::isfinite(difference)) {
-        if (std::isinf(r[i]) && r[i] == t[i]) continue;  // masked logits
+        if (std::isinf(r[i]) && r[i] == t[i]) {  // masked logits
+          ++sums.skipped;
+          continue;
+        }
         if (std::isfinite(r[i]))
           note(fmt::format("has {} in sample {} where the original has {}",
                            std::isnan(b) ? "NaN" : fmt::format("{}", b), sample, a));
-        if (!std::isfinite(r[i]) && !std::isfinite(t[i])) continue;
+        if (!std::isfinite(r[i]) && !std::isfinite(t[i])) {
+          ++result_.not_finite;
+          ++sums.skipped;
+          continue;
+        }
       }
+      ++sums.compared;
       sums.reference += a * a;
       sums.other += b * b;
       sums.dot += a * b;
       sums.noise += difference * difference;
-      result_.max_abs_diff = std::max(result_.max_abs_diff, std::fabs(difference));
+      if (std::isnan(difference) || std::fabs(difference) > result_.max_abs_diff)
+        result_.max_abs_diff = std::fabs(difference);
     }
   }
 
   void finish(const Sums& sums) {
+    if (sums.compared == 0 && sums.skipped > 0) return;
     const double cosine = sums.cosine();
     sum_ += cosine;
     least_ = samples_++ == 0 ? cosine : std::min(least_, cosine);

@@ -20,11 +20,12 @@ namespace mk {
 
 struct TensorAccuracy {
   std::string name;
-  double cosine = 0;        // NaN where a value is not a number
+  double cosine = 0;        // these figures are NaN where there is no finite value to compare
   double least_cosine = 0;  // of the worst sample
   double snr_db = 0;        // +inf where there is no difference
   double max_abs_diff = 0;
-  std::string problem;  // another shape, or values that are not finite where the original's are: what and where
+  std::size_t not_finite = 0;  // values that are so in both, the same infinities aside: they do not count
+  std::string problem;         // another shape, or values that are not finite where the original's are: what and where
 };
 
 struct JudgeOptions {

@@ -81,8 +81,30 @@ TEST(AccuracyTest, WhatIsNoNumberIsNamed) {
   EXPECT_EQ(accuracy.problem(), "output y has NaN in sample 1 where the original has 4");
   ASSERT_OK_AND(const auto same, judged(broken, broken, samples));  // both have it
   EXPECT_EQ(same.problem(), "");
+  EXPECT_EQ(same.outputs[0].cosine, 1);  // of what there is
+  EXPECT_EQ(same.outputs[0].not_finite, 1u);
   const Given none({});
   EXPECT_FALSE(judged(plain, plain, none));
+}
+
+// Nothing to compare is not equality.
+TEST(AccuracyTest, ResultsWithoutAnyNumber) {
+  const Given samples({{floats("x", {1, 2}, {NAN, NAN})}, {floats("x", {1, 2}, {NAN, NAN})}});
+  ASSERT_OK_AND(const auto accuracy, judged(plain, plain, samples));
+  const TensorAccuracy& y = accuracy.outputs[0];
+  EXPECT_TRUE(std::isnan(y.cosine));
+  EXPECT_TRUE(std::isnan(y.snr_db));
+  EXPECT_TRUE(std::isnan(y.max_abs_diff));
+  EXPECT_EQ(y.not_finite, 4u);
+  // Where the original has NaN alone, no figure is a number either.
+  constexpr auto rooted = R"(<ir_version: 8, opset_import: ["" : 17]> g (float[n, 2] x) => (float[n, 2] y)
+                             { y = Sqrt(x) })";
+  constexpr auto whole = R"(<ir_version: 8, opset_import: ["" : 17]> g (float[n, 2] x) => (float[n, 2] y)
+                            { y = Abs(x) })";
+  const Given negative({{floats("x", {1, 2}, {-4, 1})}});
+  ASSERT_OK_AND(const auto half, judged(rooted, whole, negative));
+  EXPECT_TRUE(std::isnan(half.outputs[0].cosine));
+  EXPECT_TRUE(std::isnan(half.outputs[0].max_abs_diff));
 }
 
 }  // namespace

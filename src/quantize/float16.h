@@ -56,8 +56,7 @@ struct Float16Report {
   std::size_t converted_tensors = 0;  // initializers and constants
   std::size_t converted_nodes = 0;
   std::size_t casts_added = 0;
-  std::vector<Float16KeptNode> kept;            // nodes with float32 values that stay so
-  std::vector<std::string> unmatched_patterns;  // entries of blocked_nodes that no node has
+  std::vector<Float16KeptNode> kept;  // nodes with float32 values that stay so
 
   // The tensors with such elements, in the model's order. They are counted while the model is written: before that,
   // this reads the weights. The errors are those of reading.

@@ -48,9 +48,6 @@ void Float16Plan::decide() {
   wants_.reserve(model_.graph->node_count());
   produced_.reserve(model_.graph->node_count());
   decide_graph(*model_.graph, {});
-  for (const std::string& pattern : options_.blocked_nodes) {
-    if (!matched_.contains(pattern)) unmatched_.push_back(pattern);
-  }
   keeps_infinity_ = std::any_of(order_.begin(), order_.end(), [&](const Node* node) {
     return is_onnx(*node, "IsInf") || is_onnx(*node, "IsNaN") ||
            (is_onnx(*node, "Equal") && types_.is_float32(node->input(0)));
@@ -112,27 +109,13 @@ bool Float16Plan::touches_float32(const Node& node) const {
          std::any_of(node.outputs().begin(), node.outputs().end(), is_float32);
 }
 
-bool Float16Plan::is_blocked_by_name(const Node& node) {
-  bool blocked = false;
-  const auto look = [&](const std::string& name) {
-    if (const auto found = blocked_names_.find(name); found != blocked_names_.end()) {
-      matched_.insert(*found);
-      blocked = true;
-    }
-    for (const std::string_view glob : blocked_globs_) {
-      if (!matches_glob(glob, name)) continue;
-      matched_.insert(glob);
-      blocked = true;
-    }
+bool Float16Plan::is_blocked_by_name(const Node& node) const {
+  const auto is_listed = [&](const std::string& name) {
+    return blocked_names_.contains(name) ||
+           std::ranges::any_of(blocked_globs_, [&](std::string_view glob) { return matches_glob(glob, name); });
   };
-  if (!node.name.empty()) {
-    look(node.name);
-    return blocked;
-  }
-  for (const Value* output : node.outputs()) {
-    if (output) look(output->name());
-  }
-  return blocked;
+  if (!node.name.empty()) return is_listed(node.name);
+  return std::ranges::any_of(node.outputs(), [&](const Value* output) { return output && is_listed(output->name()); });
 }
 
 Float16Plan::NodePlan Float16Plan::decide_node(const Node& node, const std::string& kept_by) {

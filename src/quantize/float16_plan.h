@@ -27,7 +27,6 @@ class Float16Plan {
 
   std::vector<Float16KeptNode> kept() const;  // in the order of the nodes
   std::size_t converted() const;
-  const std::vector<std::string>& unmatched_patterns() const { return unmatched_; }
   // Whether the model tells infinite values from others, so that they must stay what they are.
   bool keeps_infinity() const { return keeps_infinity_; }
 
@@ -46,7 +45,7 @@ class Float16Plan {
   NodePlan decide_node(const Node& node, const std::string& kept_by);
   NodePlan decide_standard(const Node& node);
   bool touches_float32(const Node& node) const;
-  bool is_blocked_by_name(const Node& node);
+  bool is_blocked_by_name(const Node& node) const;
   void keep(const Node& node, std::string reason);
 
   void follow_integer_sums(const Node& node);
@@ -69,8 +68,6 @@ class Float16Plan {
   std::unordered_set<std::string_view> blocked_ops_;
   std::unordered_set<std::string_view> blocked_names_;
   std::vector<std::string_view> blocked_globs_;
-  std::unordered_set<std::string_view> matched_;
-  std::vector<std::string> unmatched_;
   std::unordered_map<const Node*, NodePlan> nodes_;
   std::vector<const Node*> order_;
   bool keeps_infinity_ = false;

@@ -44,7 +44,6 @@ void Float16Rewrite::run() {
   drop_needless_casts();
   report_.converted_nodes = plan_.converted();
   report_.kept = plan_.kept();
-  report_.unmatched_patterns = plan_.unmatched_patterns();
 }
 
 DataType Float16Rewrite::final_type(const Value& value) const {

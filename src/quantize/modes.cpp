@@ -54,7 +54,6 @@ Status ensure_samples(QuantizeRun& run, const QuantConfig& config) {
 }
 
 Status static_pass(QuantizeRun& run, const QuantConfig& config, QuantizeStep& step) {
-  if (config.samples < 1) return fail(ErrorCode::usage, "the number of samples must be at least 1");
   MK_TRY(const QdqOptions options, qdq_options(config));
   CalibrationOptions calibration;
   MK_TRY(calibration.method, calibration_method_named(config.calibration_method));

@@ -113,6 +113,8 @@ std::string QdqRanges::why_not(const Value& value) const {
   if (!value.type.is_tensor()) return "the type of '" + value.name() + "' is not known";
   if (value.type.element != DataType::float32)
     return "'" + value.name() + "' is " + std::string(name_of(value.type.element));
+  if (value.graph() && value.graph()->parent())
+    return "values inside of " + value.graph()->parent()->label() + " have no ranges: calibration sees those outside";
   return "no range of '" + value.name() + "' was calibrated";
 }
 

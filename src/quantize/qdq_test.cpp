@@ -249,7 +249,7 @@ TEST_F(QdqTest, BodiesOfIfUseOuterWeightsAndRanges) {
   EXPECT_LT(error, 0.12);
   EXPECT_EQ(report.nodes_quantized, 1u);
   ASSERT_EQ(report.skipped.size(), 1u);  // r lives inside of a body, where nothing was observed
-  EXPECT_EQ(report.skipped[0].reason, "no range of 'r' was calibrated");
+  EXPECT_EQ(report.skipped[0].reason, "values inside of If -> y have no ranges: calibration sees those outside");
 }
 
 TEST_F(QdqTest, BodiesOfLoopUseOuterValuesAndReportTheRest) {
@@ -268,7 +268,7 @@ TEST_F(QdqTest, BodiesOfLoopUseOuterValuesAndReportTheRest) {
   ASSERT_OK_AND(const auto all, quantize(text, samples, {.scope = QdqScope::all}));
   ASSERT_EQ(all.report.skipped.size(), 2u);
   EXPECT_EQ(all.report.skipped[0].node, "inner");
-  EXPECT_EQ(all.report.skipped[0].reason, "no range of 'm' was calibrated");
+  EXPECT_EQ(all.report.skipped[0].reason, "values inside of Loop -> y have no ranges: calibration sees those outside");
 }
 
 TEST_F(QdqTest, WhatIsQuantizedAlreadyStaysAsItIs) {

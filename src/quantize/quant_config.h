@@ -8,6 +8,9 @@
 
 namespace mk {
 
+// More calibrate nothing better, and take days.
+inline constexpr std::int64_t most_samples = 100'000;
+
 struct QuantConfig {
   std::string mode = "static";  // static, dynamic, rtn, fp16; "qdq" is read as static
   std::int64_t samples = 10;

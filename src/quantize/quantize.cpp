@@ -113,6 +113,12 @@ Status judge_result(QuantizeRun& run, const Model& original, std::size_t calibra
     if (const std::string problem = accuracy->problem(); !problem.empty())
       return fail(ErrorCode::failed, "the quantized model runs, but " + problem, {},
                   "--no-verify writes it all the same; excluding nodes may mend it");
+    for (const TensorAccuracy& output : accuracy->outputs) {
+      if (output.not_finite > 0)
+        run.report.warnings.push_back(fmt::format(
+            "the output {} has {} values that are NaN or infinite in the original and in the result: they do not count",
+            output.name, output.not_finite));
+    }
     run.report.accuracy = std::move(accuracy);
     run.report.judged_on = std::move(judged.text);
   }
@@ -130,21 +136,59 @@ void warn_of_unmatched(QuantizeRun& run, std::span<const QuantConfig> passes) {
     take(patterns, config.nodes_to_exclude);
     take(op_types, config.op_types_to_exclude);
     take(op_types, config.op_types_to_quantize);
+    if (config.mode == "fp16") take(op_types, config.fp16_op_block_list);
   }
-  for_each_node(*run.model.graph, [&](const Node& node) {
+  const auto visit = [&](const Node& node) {
     std::erase_if(patterns, [&](const std::string& pattern) { return NodeFilter{{pattern}, {}}.matches(node); });
     op_types.erase(node.op_type);
-  });
+  };
+  for_each_node(*run.model.graph, visit);
+  for (const Function& function : run.model.functions) for_each_node(*function.body, visit);
   for (const std::string& pattern : patterns)
     run.report.warnings.push_back(fmt::format("no node matches the exclusion '{}'", pattern));
   for (const std::string& type : op_types)
     run.report.warnings.push_back(fmt::format("the model has no operator of type '{}'", type));
 }
 
+std::string first_reason(const QuantizeStep& step) {
+  const std::vector<SkippedNode>* skipped = step.qdq           ? &step.qdq->skipped
+                                            : step.dynamic     ? &step.dynamic->skipped
+                                            : step.weight_only ? &step.weight_only->skipped
+                                                               : nullptr;
+  if (skipped && !skipped->empty()) return skipped->front().node + ": " + skipped->front().reason;
+  if (step.float16 && !step.float16->kept.empty())
+    return step.float16->kept.front().node + ": " + step.float16->kept.front().reason;
+  return {};
+}
+
 std::size_t quantized_nodes(const Model& model) {
   std::size_t count = 0;
   for_each_node(*model.graph, [&](const Node& node) { count += is_quantized_operator(node.op_type); });
   return count;
+}
+
+// A pass that changes nothing is no success, unless there was nothing left to do: a model in float16 already, or one
+// that is all integers.
+Status check_effect(QuantizeRun& run, const QuantConfig& config, const QuantizeStep& step) {
+  if (step.nodes > 0 || (step.float16 && step.float16->converted_tensors > 0)) return {};
+  if (step.float16 && step.float16->kept.empty()) {
+    run.report.warnings.push_back("the model has nothing left to convert to float16");
+    return {};
+  }
+  std::string message = fmt::format("no node was {}: ", step.float16 ? "converted to float16" : "quantized");
+  const bool filtered = config.nodes_to_exclude || config.op_types_to_exclude || config.op_types_to_quantize ||
+                        (step.float16 && config.fp16_op_block_list);
+  const std::string reason = first_reason(step);
+  message += !reason.empty() ? reason
+             : filtered      ? "the exclusions leave none"
+                             : "the model has no operators of the kinds that this precision changes";
+  // What stands between integers stays float32.
+  if (step.float16 && !filtered && quantized_nodes(run.model) > 0) {
+    run.report.warnings.push_back(std::move(message));
+    return {};
+  }
+  return fail(ErrorCode::failed, message, run.setup.name,
+              filtered ? "See which names and types the options leave out" : "Choose another precision");
 }
 
 }  // namespace
@@ -154,7 +198,15 @@ Status check_quantizable(const Model& model, std::span<const QuantConfig> passes
   if (model.opset() == 0)
     return fail(ErrorCode::malformed, "the model imports no opset of ai.onnx", {},
                 "Was it written in full? A full disk leaves such files");
-  for (const QuantConfig& config : passes) MK_CHECK(mode_of(config));
+  for (const QuantConfig& config : passes) {
+    MK_CHECK(mode_of(config));
+    if (config.calibration_save_path || config.calibration_load_path)
+      return fail(ErrorCode::usage, "ranges of a calibration are neither saved nor loaded", "#/quant",
+                  "Leave calibration_save_path and calibration_load_path out; calibration_data has the samples");
+    if (config.samples < 1 || config.samples > most_samples)
+      return fail(ErrorCode::usage,
+                  fmt::format("the number of samples must be from 1 to {}, not {}", most_samples, config.samples));
+  }
   const Node* compiled = nullptr;
   for_each_node(*model.graph, [&](const Node& node) {
     if (node.op_type == "EPContext") compiled = &node;
@@ -170,8 +222,10 @@ Status check_quantizable(const Model& model, std::span<const QuantConfig> passes
   return {};
 }
 
-Result<QuantizeReport> quantize_model(Model& model, std::span<const QuantConfig> passes, const QuantizeSetup& setup,
-                                      Progress& progress) {
+namespace {
+
+Result<QuantizeReport> run_passes(Model& model, std::span<const QuantConfig> passes, const QuantizeSetup& setup,
+                                  Progress& progress) {
   MK_CHECK(check_quantizable(model, passes));
   QuantizeRun run{model, setup, progress, {}, nullptr};
   warn_of_unmatched(run, passes);
@@ -184,6 +238,7 @@ Result<QuantizeReport> quantize_model(Model& model, std::span<const QuantConfig>
     const auto start = Clock::now();
     MK_CHECK(mode->apply(run, config, step));
     step.seconds = since(start);
+    MK_CHECK(check_effect(run, config, step));
     calibrated = calibrated || mode->calibrates;
     run.report.steps.push_back(std::move(step));
   }
@@ -197,6 +252,16 @@ Result<QuantizeReport> quantize_model(Model& model, std::span<const QuantConfig>
     run.report.judged_on = "not judged: --no-verify";
   }
   return std::move(run.report);
+}
+
+}  // namespace
+
+Result<QuantizeReport> quantize_model(Model& model, std::span<const QuantConfig> passes, const QuantizeSetup& setup,
+                                      Progress& progress) {
+  auto report = run_passes(model, passes, setup, progress);
+  // Sessions are made from what is in memory; the user knows the file.
+  if (!report && report.error().where == "model in memory") report.error().where = setup.name;
+  return report;
 }
 
 }  // namespace mk

@@ -29,6 +29,7 @@
 namespace mk {
 
 struct QuantizeSetup {
+  std::string name;  // what messages call the model
   // Asked when a session is needed: to calibrate, to judge and to verify.
   std::function<Result<std::shared_ptr<Runtime>>()> runtime;
   const SampleSource* samples = nullptr;  // the user's; null: static passes are calibrated with random values
@@ -74,8 +75,11 @@ Result<QuantizeReport> quantize_model(Model& model, std::span<const QuantConfig>
 // failed or unsupported where a model is no input of these passes. What quantize_model() asks first.
 Status check_quantizable(const Model& model, std::span<const QuantConfig> passes);
 
+// The report's warnings, and of each tensor with values that float16 does not hold; once the model is written.
+std::vector<std::string> all_warnings(const QuantizeReport& report);
+
 // What the report says of the passes and of accuracy: {"passes": [...], "accuracy": {...} or null, "judged_on": ...,
-// "warnings": [...]}. Figures that are not finite or were not measured are null.
+// "warnings": [...]}, all of these. Figures that are not finite or were not measured are null.
 Json to_json(const QuantizeReport& report);
 
 }  // namespace mk

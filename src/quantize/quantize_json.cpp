@@ -1,5 +1,7 @@
 // The report of a quantization as JSON.
 
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "base/json.h"
@@ -7,6 +9,8 @@
 
 namespace mk {
 namespace {
+
+constexpr std::size_t most_named = 8;
 
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
@@ -91,6 +95,27 @@ Json to_json(const QuantizeStep& step) {
 
 }  // namespace
 
+std::vector<std::string> all_warnings(const QuantizeReport& report) {
+  std::vector<std::string> warnings = report.warnings;
+  for (const QuantizeStep& step : report.steps) {
+    if (!step.float16) continue;
+    const auto tensors = step.float16->out_of_range();
+    if (!tensors) {
+      warnings.push_back("values that float16 does not hold were not counted: " + tensors.error().to_string());
+      continue;
+    }
+    std::size_t more = 0;
+    for (const Float16OutOfRange& tensor : *tensors) {
+      const std::uint64_t count = tensor.clipped + tensor.infinite;
+      if (count == 0 || ++more > most_named) continue;
+      warnings.push_back(
+          fmt::format("float16 does not hold {} values of {}: they are +-65504 now", count, tensor.tensor));
+    }
+    if (more > most_named) warnings.push_back(fmt::format("the same of {} tensors more", more - most_named));
+  }
+  return warnings;
+}
+
 Json to_json(const QuantizeReport& report) {
   Json json{{"passes", Json::array()}, {"judged_on", report.judged_on}, {"accuracy", nullptr}};
   for (const QuantizeStep& step : report.steps) json["passes"].push_back(to_json(step));
@@ -100,7 +125,7 @@ Json to_json(const QuantizeReport& report) {
     json["accuracy"] = std::move(accuracy);
   }
   json["judge_seconds"] = report.judge_seconds;
-  json["warnings"] = report.warnings;
+  json["warnings"] = all_warnings(report);
   return json;
 }
 

@@ -141,11 +141,15 @@ TEST_F(QuantizeModel, SettingsThatCannotBe) {
   config.weight_type = "float32";
   EXPECT_EQ(run(*model, {config}).error().code, ErrorCode::usage);
   config = mode("static");
+  config.calibration_load_path = "ranges.json";
+  EXPECT_EQ(run(*model, {config}).error().code, ErrorCode::usage);
+  config = mode("static");
   config.calibration_method = "mean";
   EXPECT_EQ(run(*model, {config}).error().code, ErrorCode::usage);
 }
 
-TEST_F(QuantizeModel, NodesThatAreExcludedStay) {
+// A pass that changes nothing is no success.
+TEST_F(QuantizeModel, WhereEverythingIsExcludedItFails) {
   for (const char* exclusion : {"name", "type"}) {
     ASSERT_OK_AND(const auto model, model_of_text(product_text()));
     QuantConfig config = mode("static");
@@ -154,9 +158,53 @@ TEST_F(QuantizeModel, NodesThatAreExcludedStay) {
     } else {
       config.op_types_to_exclude = std::vector<std::string>{"MatMul", "Relu"};
     }
-    ASSERT_OK_AND(const auto report, run(*model, {config}));
-    EXPECT_EQ(report.steps[0].nodes, 0u) << exclusion;
+    const auto report = run(*model, {config});
+    ASSERT_FALSE(report) << exclusion;
+    EXPECT_EQ(report.error().code, ErrorCode::failed);
+    EXPECT_EQ(report.error().message.find("no node was quantized"), 0u) << report.error().message;
   }
+}
+
+TEST_F(QuantizeModel, WhatIsInFloat16AlreadyIsDone) {
+  ASSERT_OK_AND(const auto model, model_of_text(product_text()));
+  QuantConfig half = mode("fp16");
+  half.fp16_keep_io_types = false;
+  ASSERT_OK(run(*model, {half}));
+  ASSERT_OK_AND(const auto again, run(*model, {half}));
+  EXPECT_EQ(again.warnings, std::vector<std::string>{"the model has nothing left to convert to float16"});
+  ASSERT_OK_AND(const auto kept, model_of_text(product_text()));
+  half.fp16_op_block_list = {"MatMul", "Relu", "Nope"};
+  const auto none = run(*kept, {half});
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().message.find("no node was converted to float16"), 0u) << none.error().message;
+}
+
+// 1e6 and infinity are past the largest float16, 65504.
+TEST_F(QuantizeModel, ValuesThatFloat16DoesNotHoldAreWarnedOf) {
+  ASSERT_OK_AND(const auto model,
+                model_of_text(R"(<ir_version: 8, opset_import: ["" : 17]> g (float[2] x) => (float[2] y)
+    <float[2] big = {1000000, 1}> { y = Mul(x, big) })"));
+  ASSERT_OK_AND(const auto report, run(*model, {mode("fp16")}, {.verify = false}));
+  const std::vector<std::string> expected{"float16 does not hold 1 values of big: they are +-65504 now"};
+  EXPECT_EQ(all_warnings(report), expected);
+  EXPECT_EQ(to_json(report)["warnings"], Json(expected));
+}
+
+TEST_F(QuantizeModel, FailuresNameTheModel) {
+  ASSERT_OK_AND(const auto model, model_of_text(R"(<ir_version: 8, opset_import: ["" : 17, "my.domain" : 1]>
+    g (float[2, 2] x) => (float[2, 2] y) <float[2, 2] w = {1, 2, 3, 4}> { h = my.domain.Foo(x) y = MatMul(h, w) })"));
+  const auto report = run(*model, {mode("static")}, {.name = "models/foo.onnx"});
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().where, "models/foo.onnx");
+}
+
+TEST_F(QuantizeModel, TheNumberOfSamplesHasALimit) {
+  ASSERT_OK_AND(const auto model, model_of_text(product_text()));
+  QuantConfig config = mode("static");
+  config.samples = 99'999'999'999'999;
+  const auto report = run(*model, {config});
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().code, ErrorCode::usage);
 }
 
 // 180,000 is past the largest float16.
