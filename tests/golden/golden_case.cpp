@@ -28,7 +28,9 @@ Shape symbolic_shape(const Case& c, const HostTensor& input) {
   const bool of_any_number = c.name.starts_with("owl") && shape.size() == 2;  // texts for each image
   shape[0] = Dim::symbolic(of_any_number ? "texts" : "batch");
   if (shape.size() == 2) shape[1] = Dim::symbolic("sequence");
-  if (shape.size() == 3) shape[input.name == "bbox" ? 1 : 2] = Dim::symbolic("sequence");
+  // A spectrogram is an image with positions; choices and boxes have sequences.
+  if (shape.size() == 3 && input.name != "input_values" && input.name != "input_features")
+    shape[input.name == "bbox" ? 1 : 2] = Dim::symbolic("sequence");
   if (shape.size() == 4 && is_convolutional(c)) {
     shape[2] = Dim::symbolic("height");
     shape[3] = Dim::symbolic("width");
