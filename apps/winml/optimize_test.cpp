@@ -69,7 +69,7 @@ TEST_F(OptimizeTest, ConfigsAreYamlOrJsonAndFlagsWin) {
     return places;
   };
   EXPECT_EQ(fused(folder_.write("a.yaml", "gelu-fusion: true\n")), 4U);  // one per layer
-  EXPECT_EQ(fused(folder_.write("b.yml", "")), 0U);
+  EXPECT_EQ(fused(folder_.write("b.yml", "{}\n")), 0U);
   EXPECT_EQ(fused(folder_.write("c.json", R"({"gelu_fusion": true})")), 4U);
   EXPECT_EQ(fused(folder_.write("d.json", R"({"capabilities": {"gelu_fusion": true}})"), {"--disable-gelu-fusion"}),
             0U);

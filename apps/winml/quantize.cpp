@@ -58,8 +58,8 @@ Result<QuantizeCommandReport> run(const QuantizeCommandOptions& o, Context& cont
   const auto start = Clock::now();
   MK_TRY(const QuantizePlan plan, quantize_plan(o, context.progress));
   MK_TRY(const ResolvedModel source, resolve_model(*o.model, WantedModel::onnx, context.hub));
-  const Path output = o.output.value_or(source.output_folder() /
-                                        path_from_utf8(to_utf8(source.onnx.stem()) + plan.suffix + ".onnx"));
+  const Path output =
+      o.output.value_or(source.output_folder() / path_from_utf8(to_utf8(source.onnx.stem()) + plan.suffix + ".onnx"));
   MK_CHECK(guard_overwrite(output, o.overwrite));
   note_plan(plan, source.onnx, output, context.progress);
 

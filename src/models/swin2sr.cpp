@@ -118,9 +118,9 @@ Value stage(const Scope& s, const Swin2SRConfig& c, std::size_t index, Grid grid
 // The mean of the training images, where they are in colour.
 Value mean_of(const Scope& s) {
   Builder& b = s.builder();
-  const Value mean = b.constant("constant/swin2sr_mean", DataType::float32, {1, 3, 1, 1},
-                                owned_values(std::vector<float>{0.4488F, 0.4371F, 0.4040F}));
-  return cast(s, mean, b.float_type());
+  Bytes data = owned_values(std::vector<float>{0.4488F, 0.4371F, 0.4040F});
+  if (b.float_type() != DataType::float32) data = cast(std::move(data), DataType::float32, b.float_type());
+  return b.constant("constant/swin2sr_mean", b.float_type(), {1, 3, 1, 1}, std::move(data));
 }
 
 // Rows and columns mirrored behind the last ones, up to a multiple of the window.

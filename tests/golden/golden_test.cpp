@@ -84,7 +84,9 @@ TEST_P(GoldenTest, FixedShapesNeedNoShapeOperators) {
 }
 
 TEST_P(GoldenTest, OldAndNewOpsetsGiveTheSame) {
-  for (const std::int64_t opset : {13, 21}) {
+  // Deformable attention samples with GridSample, which is there from opset 16 on.
+  const std::int64_t oldest = case_.name.starts_with("rt_detr") ? 16 : 13;
+  for (const std::int64_t opset : {oldest, std::int64_t{21}}) {
     BuildRequest request;
     request.options.opset = opset;
     ASSERT_OK_AND(const BuiltGraph built, build(case_, request));
