@@ -202,6 +202,10 @@ TEST(Docs, TablesDoNotDrift) {
     EXPECT_NE(page.find("<!-- options: " + name + " -->\n" + table + "<!-- end -->\n"), std::string::npos)
         << "docs/commands/" << name << ".md: run tools/update-docs";
   }
+  ASSERT_OK_AND(const std::string page, read_text(testing::repository("docs/architectures.md")));
+  EXPECT_NE(page.find("<!-- options: architectures -->\n" + winml({"docs", "architectures"}).out + "<!-- end -->\n"),
+            std::string::npos)
+      << "docs/architectures.md: run tools/update-docs";
 }
 
 TEST(Streams, AReaderThatLeavesIsNoError) {

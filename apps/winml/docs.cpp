@@ -1,8 +1,15 @@
-// winml docs (hidden): the option table of a command as Markdown, as it stands in docs/commands.
+// winml docs (hidden): the option table of a command as Markdown, as it stands in docs/commands; "architectures" is the
+// table of model types.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include <vector>
 
 #include "base/json.h"
+#include "models/registry.h"
 #include "winml/commands.h"
 #include "winml/help.h"
 
@@ -30,7 +37,27 @@ void describe(DocsOptions& o, OptionTable& options) {
   options.positional("COMMAND", o.command, "The command").required();
 }
 
+// A row per model type: its tasks, the pairs and towers that it is exported as, and the class of the first task.
+Table architectures() {
+  Table table{"| model type | tasks | several graphs for | default class |\n|---|---|---|---|\n"};
+  for (const ModelTypeInfo& type : model_types()) {
+    std::vector<std::string_view> tasks;
+    for (const HeadInfo& head : type.heads)
+      if (std::ranges::find(tasks, head.task) == tasks.end()) tasks.push_back(head.task);
+    std::vector<std::string> pairs;
+    for (const CompositeChoice& composite : composites(type.model_type)) {
+      std::vector<std::string> parts;
+      for (const ComponentChoice& part : composite.components) parts.push_back(part.name);
+      pairs.push_back(fmt::format("{} ({})", fmt::join(composite.tasks, ", "), fmt::join(parts, ", ")));
+    }
+    table.text += fmt::format("| {} | {} | {} | {} |\n", type.model_type, fmt::join(tasks, ", "),
+                              fmt::join(pairs, "; "), type.heads.empty() ? "" : type.heads.front().class_name);
+  }
+  return table;
+}
+
 Result<Table> run(const DocsOptions& o, Context&) {
+  if (o.command == "architectures") return architectures();
   MK_TRY(const Command command, find_command(o.command));
   Invocation invocation = command.prepare();
   CommonOptions common;
