@@ -22,6 +22,10 @@ VIT = dict(hidden_size=16, num_hidden_layers=2, num_attention_heads=4, intermedi
            pooler_output_size=5, pooler_act="relu", encoder_stride=4)
 RESNET = dict(embedding_size=4, hidden_sizes=[4, 8, 12], depths=[1, 2, 1], num_labels=3, num_channels=2)
 CONVNEXT = dict(hidden_sizes=[4, 6, 8], depths=[2, 1, 1], num_stages=3, image_size=30, num_labels=3)
+DETR = dict(use_timm_backbone=False, use_pretrained_backbone=False, backbone=None, d_model=16, num_queries=4, encoder_layers=1,
+            decoder_layers=2, encoder_attention_heads=2, decoder_attention_heads=4, encoder_ffn_dim=24, decoder_ffn_dim=20,
+            num_labels=3, auxiliary_loss=True, position_embedding_type="learned", activation_function="gelu")
+DETR_RESNET = dict(model_type="resnet", embedding_size=4, hidden_sizes=[4, 8, 12], depths=[1, 2, 1])
 
 # name -> class, options, inputs: (batch, sequence), with token types or not; (batch, choices, sequence); or an image.
 CASES = {
@@ -44,6 +48,8 @@ CASES = {
     "resnet.image-classification.basic": ("ResNetForImageClassification", {**RESNET, "layer_type": "basic", "hidden_act": "silu", "downsample_in_first_stage": True}, (2, 2, 33, 47), None),
     "resnet.image-feature-extraction.bottleneck": ("ResNetModel", {**RESNET, "downsample_in_bottleneck": True, "hidden_act": "gelu"}, (1, 2, 45, 31), None),
     "convnext.image-classification.no-scale": ("ConvNextForImageClassification", {**CONVNEXT, "layer_scale_init_value": 0.0, "hidden_act": "silu", "drop_path_rate": 0.3, "patch_size": 2, "num_channels": 1, "layer_norm_eps": 1e-2}, (2, 1, 31, 23), None),
+    "detr.object-detection.learned": ("DetrForObjectDetection", {**DETR, "backbone_config": {**DETR_RESNET, "layer_type": "basic", "out_features": ["stage3"]}}, (2, 3, 64, 96), None),
+    "table-transformer.object-detection.bottleneck": ("TableTransformerForObjectDetection", {**DETR, "backbone_config": {**DETR_RESNET, "downsample_in_first_stage": True, "out_features": ["stage1", "stage2"]}}, (2, 3, 96, 64), None),
     "convnext.image-feature-extraction.same-width": ("ConvNextModel", dict(hidden_sizes=[4, 4], depths=[1, 1], num_stages=2, image_size=32, patch_size=3, hidden_act="relu"), (1, 3, 31, 20), None),
 }
 
