@@ -264,6 +264,16 @@ TEST(Inspect, AConfigAloneHasATreeAndACost) {
   EXPECT_EQ((*npu)["stages"], (Json{"export", "optimize", "quantize"}));
 }
 
+TEST(Inspect, SeveralGraphsAreNamed) {
+  const testing::TemporaryFolder folder;
+  folder.write("config.json", R"({"model_type": "bart", "architectures": ["BartForConditionalGeneration"]})");
+  const Json model = parsed(winml({"inspect", "-m", to_utf8(folder.path()), "-f", "json"}).out);
+  EXPECT_EQ(model["composite"]["components"],
+            (Json{{"encoder", "feature-extraction"}, {"decoder", "text2text-generation"}}));
+  EXPECT_EQ(model["composite"]["pipeline_tasks"], (Json{"summarization", "table-question-answering"}));
+  EXPECT_EQ(model["pipeline_tasks"], model["composite"]["pipeline_tasks"]);
+}
+
 TEST(Inspect, ListsTasksAndTensors) {
   const std::string all = winml({"inspect", "--list-tasks"}).out;
   EXPECT_EQ(std::ranges::count(all, '\n'), 40);

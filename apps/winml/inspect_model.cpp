@@ -11,6 +11,7 @@
 #include "build/cache_key.h"
 #include "build/generate.h"
 #include "checkpoint/checkpoint.h"
+#include "export/graphs.h"
 #include "hub/tasks.h"
 #include "models/registry.h"
 
@@ -193,6 +194,11 @@ Status plan_model(const ModelConfig& config, const InspectRequest& request, cons
   auto made = plan_export(config, plan, progress);
   if (made) {
     facts.plan = std::move(*made);
+    const GraphsRequest graphs{.task = request.task.value_or(""),
+                               .model_class = request.source.model_class.value_or(""),
+                               .model_id = facts.model_id};
+    if (auto chosen = choose_graphs(config, graphs); chosen && chosen->is_composite())
+      facts.composite = std::move(*chosen);
   } else if (!request.task && made.error().code == ErrorCode::usage) {
     facts.problem = made.error().message;
   } else {

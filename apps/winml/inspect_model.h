@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "checkpoint/config.h"
 #include "export/export.h"
+#include "export/graphs.h"
 #include "graph/cost.h"
 #include "runtime/ep_table.h"
 #include "winml/command.h"
@@ -88,7 +89,8 @@ struct ModelFacts {
   std::string task;         // empty where it cannot be told
   std::string task_source;  // "user-task", "tasks-manager" ...
   std::optional<ExportPlan> plan;
-  std::string problem;  // why there is no plan: the type, or the class for the task, is not supported
+  std::optional<GraphChoices> composite;  // where it is exported as several graphs; `plan` is then of one of them
+  std::string problem;                    // why there is no plan: the type, or the class for the task, is not supported
   std::int64_t opset = 17;
   Processor tokenizer, image_processor, feature_extractor;
   std::shared_ptr<const Json> io_config;  // fields of config.json that decide about inputs and outputs

@@ -157,6 +157,12 @@ Json processor_json(const ModelFacts& facts) {
           {"feature_extractor_source", or_null(facts.feature_extractor.source)}};
 }
 
+Json composite_json(const GraphChoices& composite) {
+  Json components = Json::object();
+  for (const ComponentChoice& part : composite.graphs) components[part.name] = part.head.task;
+  return {{"pipeline_tasks", composite.pipeline_tasks}, {"components", std::move(components)}};
+}
+
 Json weight_facts_json(const WeightFacts& weights) {
   Json files = Json::array(), types = Json::object();
   for (const Path& file : weights.files) files.push_back(to_utf8(file.filename()));
@@ -198,8 +204,8 @@ Json to_json(const ModelFacts& facts) {
       {"architectures", facts.architectures},
       {"task", or_null(facts.task)},
       {"task_source", or_null(facts.task_source)},
-      {"pipeline_tasks", nullptr},
-      {"composite", nullptr},
+      {"pipeline_tasks", facts.composite ? Json(facts.composite->pipeline_tasks) : Json(nullptr)},
+      {"composite", facts.composite ? composite_json(*facts.composite) : Json(nullptr)},
       {"overall_support", facts.plan ? "default" : "unsupported"},
       {"support_notes", notes_json(facts)},
       {"loader", loader_json(facts)},

@@ -89,6 +89,13 @@ std::string to_text(const ModelFacts& facts, const Context& context) {
   rows.push_back({"Task", facts.task.empty() ? "unknown" : fmt::format("{} (via {})", facts.task, facts.task_source)});
   if (!facts.architectures.empty())
     rows.push_back({"Architectures", fmt::format("{}", fmt::join(facts.architectures, ", "))});
+  if (facts.composite) {
+    std::vector<std::string> parts;
+    for (const ComponentChoice& part : facts.composite->graphs)
+      parts.push_back(fmt::format("{} ({})", part.name, part.head.task));
+    rows.push_back({"Graphs", fmt::format("{}, together for {}", fmt::join(parts, ", "),
+                                          fmt::join(facts.composite->pipeline_tasks, ", "))});
+  }
   rows.push_back({"Support", facts.plan ? style.green("Default") : style.red("Unsupported")});
   text += columns(rows);
   text += export_text(facts, style);
