@@ -159,6 +159,23 @@ void say(const OptimizeReport& report, Context& context) {
   }
 }
 
+bool has_all_data(const Model& model) {
+  return std::ranges::none_of(model.graph->initializers(), [](const Value* value) {
+    const Tensor& tensor = *value->initializer();
+    return !tensor.data && !tensor.external.empty();
+  });
+}
+
+// References to data files are relative to the model: where the data is missing they must stay right.
+Status same_folder(const Path& model, const Path& output) {
+  std::error_code ignored;
+  const Path from = std::filesystem::weakly_canonical(std::filesystem::absolute(model, ignored), ignored);
+  const Path to = std::filesystem::weakly_canonical(std::filesystem::absolute(output, ignored), ignored);
+  if (from.parent_path() == to.parent_path()) return {};
+  return fail(ErrorCode::not_found, "data of the model is missing, so its references only hold in the model's folder",
+              to_utf8(output), "Write beside the model, or put its data files in place");
+}
+
 Result<OptimizeCommandReport> run(const OptimizeCommandOptions& o, Context& context) {
   OptimizeCommandReport report{.listing = o.list_capabilities};
   if (o.list_capabilities) return report;
@@ -174,8 +191,14 @@ Result<OptimizeCommandReport> run(const OptimizeCommandOptions& o, Context& cont
       o.output.value_or(source.output_folder() / path_from_utf8(to_utf8(source.onnx.stem()) + "_opt.onnx"));
   if (!o.check_optim) MK_CHECK(guard_overwrite(output, o.overwrite));
 
-  MK_TRY(std::unique_ptr<Model> model, read_onnx(source.onnx, {.progress = &context.progress}));
+  // Data that is not there is no obstacle, data that is cut off is.
+  auto read = read_onnx(source.onnx, {.progress = &context.progress});
+  if (!read && read.error().code == ErrorCode::not_found)
+    read = read_onnx(source.onnx, {.progress = &context.progress, .require_external_data = false});
+  MK_TRY(std::unique_ptr<Model> model, std::move(read));
+  const bool complete = has_all_data(*model);
   if (!o.check_optim) {
+    if (!complete) MK_CHECK(same_folder(source.onnx, output));
     MK_CHECK(keep_inputs(output, source.onnx, model->external_locations,
                          o.config ? std::vector<Path>{*o.config} : std::vector<Path>{}));
   }
@@ -186,7 +209,9 @@ Result<OptimizeCommandReport> run(const OptimizeCommandOptions& o, Context& cont
   }
   OptimizeOptions options{
       .capabilities = selection.passes, .standard_only = selection.standard_only, .explain = context.verbosity > 0};
-  if (o.verify) {
+  if (o.verify && !complete) {
+    context.progress.warn("the numbers were not compared: data of the model is missing");
+  } else if (o.verify) {
     options.check = [&report, check = numeric_check({.ort = o.ort, .tolerance = o.tolerance}, context.progress)](
                         const Model& before, const Model& after) {
       const auto checking = Clock::now();
