@@ -137,12 +137,7 @@ Value layer(const Scope& s, const BeitConfig& c, std::int64_t index, Grid grid, 
 
 std::vector<Value> beit_layers(const Scope& s, const BeitConfig& c, Value pixels) {
   expect_image(s, pixels, {.channels = c.num_channels});
-  Builder& b = s.builder();
-  if (pixels && (!pixels.dim(2).is_known() || !pixels.dim(3).is_known())) {
-    b.fail({ErrorCode::usage, "height and width of pixel_values are dynamic, and positions need them fixed", "",
-            "Give them sizes; the batch may be dynamic"});
-    return {Value()};
-  }
+  if (!expect_fixed_size(s, pixels, "positions")) return {Value()};
   const Scope embeddings = s("embeddings", "BeitEmbeddings");
   const Scope patches = embeddings("patch_embeddings", "BeitPatchEmbeddings");
   Value x = conv2d(patches["projection"], pixels,

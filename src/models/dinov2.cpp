@@ -61,13 +61,8 @@ namespace {
 Value positions(const Scope& s, const Dinov2Config& c, Value pixels) {
   const std::int64_t patches = c.image_size[0] / c.patch_size[0] * (c.image_size[1] / c.patch_size[1]);
   const Value table = s.weight("position_embeddings", {1, patches + 1, c.hidden_size});
-  if (!pixels) return {};
+  if (!expect_fixed_size(s, pixels, "positions")) return {};
   const Dim height = pixels.dim(2), width = pixels.dim(3);
-  if (!height.is_known() || !width.is_known()) {
-    s.builder().fail({ErrorCode::usage, "height and width of pixel_values are dynamic, and positions need them fixed",
-                      "", "Give them sizes; the batch may be dynamic"});
-    return {};
-  }
   const std::array to{height.value / c.patch_size[0], width.value / c.patch_size[1]};
   if (to[0] * to[1] == patches && height.value == width.value) return table;
   const auto side = static_cast<std::int64_t>(std::sqrt(static_cast<double>(patches)));

@@ -86,4 +86,13 @@ std::optional<std::array<std::int64_t, 2>> patch_grid(const Scope& s, Value pixe
   return std::nullopt;
 }
 
+bool expect_fixed_size(const Scope& s, Value pixels, std::string_view needed_by) {
+  if (!pixels) return false;
+  if (pixels.dim(2).is_known() && pixels.dim(3).is_known()) return true;
+  s.builder().fail({ErrorCode::usage,
+                    fmt::format("height and width of pixel_values are dynamic, and {} need them fixed", needed_by), "",
+                    "Ask for a height and a width with --shape-config or --input-specs; the batch may be dynamic"});
+  return false;
+}
+
 }  // namespace mk::models

@@ -31,6 +31,9 @@ Result<std::vector<InputSpec>> image_input_specs(const InputRequest& request, co
 // cannot be dynamic.
 void expect_image(const Scope& s, Value pixel_values, const ImageLimits& limits);
 
+// Whether height and width are fixed; usage where they are dynamic, naming what of the model needs them ("windows").
+bool expect_fixed_size(const Scope& s, Value pixel_values, std::string_view needed_by);
+
 // How many whole patches an image has, down and across. usage where it has none, or its height or width is not fixed.
 std::optional<std::array<std::int64_t, 2>> patch_grid(const Scope& s, Value pixel_values,
                                                       std::array<std::int64_t, 2> patch);

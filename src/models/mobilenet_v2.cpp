@@ -81,9 +81,7 @@ Value stem(const Scope& s, const MobileNetV2Config& c, Value x) {
 
 Value model(const Scope& s, const MobileNetV2Config& c, const ImageInputs& in) {
   expect_image(s, in.pixel_values, {.channels = c.num_channels});
-  if (c.tf_padding && in.pixel_values && !(in.pixel_values.dim(2).is_known() && in.pixel_values.dim(3).is_known()))
-    s.builder().fail({ErrorCode::usage, "height and width of pixel_values are dynamic, and tf_padding needs them fixed",
-                      "", "Give them sizes; the batch may be dynamic"});
+  if (c.tf_padding && !expect_fixed_size(s, in.pixel_values, "paddings")) return {};
   Value x = stem(s("conv_stem", "MobileNetV2Stem"), c, in.pixel_values);
   std::int64_t stride = 2, dilation = 1;
   for (std::size_t i = 0; i < strides.size() && x; ++i) {

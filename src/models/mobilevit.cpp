@@ -95,7 +95,8 @@ Value transformer_layer(const Scope& s, const MobileViTConfig& c, Value x) {
   const Value query = split_heads(self, linear(self["query"], y, width, c.qkv_bias), heads);
   const Value key = split_keys(self, linear(self["key"], y, width, c.qkv_bias), heads);
   const Value value = split_heads(self, linear(self["value"], y, width, c.qkv_bias), heads);
-  y = attend(self, mul(self, matmul(self, query, key), 1 / std::sqrt(static_cast<double>(width / heads))), {}, value);
+  const std::int64_t head_size = width / heads;
+  y = attend(self, mul(self, matmul(self, query, key), 1 / std::sqrt(static_cast<double>(head_size))), {}, value);
   x = add(s, linear(attention("output", "MobileViTSelfOutput")["dense"], y, width), x);
 
   const Scope up = s("intermediate", "MobileViTIntermediate"), down = s("output", "MobileViTOutput");
@@ -139,11 +140,7 @@ Value vit_layer(const Scope& s, const MobileViTConfig& c, std::size_t index, std
 
 Value model(const Scope& s, const MobileViTConfig& c, const ImageInputs& in) {
   expect_image(s, in.pixel_values, {.channels = c.num_channels});
-  if (in.pixel_values && !(in.pixel_values.dim(2).is_known() && in.pixel_values.dim(3).is_known())) {
-    s.builder().fail({ErrorCode::usage, "height and width of pixel_values are dynamic, and patches need them fixed", "",
-                      "Give them sizes; the batch may be dynamic"});
-    return {};
-  }
+  if (!expect_fixed_size(s, in.pixel_values, "patches")) return {};
   Value x = mobile_layer(s("conv_stem", layer_class),
                          {.channels = c.neck_hidden_sizes[0], .kernel = 3, .stride = 2, .act = c.hidden_act},
                          in.pixel_values);

@@ -209,6 +209,22 @@ TEST(RegistryTest, InputsThatAGraphCannotTakeAreRefused) {
       "usage: pixel_values has 1 channels, and the model takes 3");
 }
 
+TEST(RegistryTest, SizesThatDecideTheGraphCannotBeDynamic) {
+  const auto dynamic = [](const char* type, std::string_view task) {
+    return refusal(fmt::format(R"({{"model_type": "{}"}})", type), task,
+                   {spec("pixel_values", DataType::float32,
+                         {Dim::known(1), Dim::known(3), Dim::symbolic("height"), Dim::known(224)})});
+  };
+  const std::string message = "usage: height and width of pixel_values are dynamic, and ";
+  EXPECT_EQ(dynamic("swin", "image-classification"), message + "windows need them fixed");
+  EXPECT_EQ(dynamic("dinov2", "image-classification"), message + "positions need them fixed");
+  EXPECT_EQ(dynamic("beit", "image-classification"), message + "positions need them fixed");
+  EXPECT_EQ(dynamic("mobilevit", "image-classification"), message + "patches need them fixed");
+  EXPECT_EQ(dynamic("mobilenet_v2", "image-classification"), message + "paddings need them fixed");
+  EXPECT_EQ(dynamic("segformer", "image-segmentation"), message + "stages need them fixed");
+  EXPECT_EQ(dynamic("yolos", "object-detection"), message + "positions need them fixed");
+}
+
 TEST(RegistryTest, OptionsThatAGraphCannotHaveAreRefused) {
   const std::string bert = R"({"model_type": "bert"})";
   const InputSpec ids = spec("input_ids", DataType::int64, static_shape({2, 8}));

@@ -81,7 +81,8 @@ Value self_attention(const Scope& s, const Stage& stage, Value x) {
   }
   const Value key = split_keys(s, linear(s["key"], x, stage.width), stage.heads);
   const Value value = split_heads(s, linear(s["value"], x, stage.width), stage.heads);
-  const double scale = 1 / std::sqrt(static_cast<double>(stage.width / stage.heads));
+  const std::int64_t head_size = stage.width / stage.heads;
+  const double scale = 1 / std::sqrt(static_cast<double>(head_size));
   return attend(s, mul(s, matmul(s, query, key), scale), {}, value);
 }
 
@@ -101,11 +102,7 @@ Value layer(const Scope& s, const SegformerConfig& c, const Stage& stage, Value 
 // What each stage gives, as images.
 std::vector<Value> stages(const Scope& s, const SegformerConfig& c, Value pixels) {
   expect_image(s, pixels, {.channels = c.num_channels});
-  if (pixels && !(pixels.dim(2).is_known() && pixels.dim(3).is_known())) {
-    s.builder().fail({ErrorCode::usage, "height and width of pixel_values are dynamic, and the stages need them fixed",
-                      "", "Give them sizes; the batch may be dynamic"});
-    return {Value()};
-  }
+  if (!expect_fixed_size(s, pixels, "stages")) return {Value()};
   const Scope encoder = s("encoder", "SegformerEncoder");
   std::vector<Value> images;
   Value x = pixels;

@@ -126,7 +126,7 @@ Value normalized(const Scope& s, Value x) {
 Value self_attention(const Scope& s, const SwinConfig& c, const SwinBlock& block, Value x, Value mask,
                      std::int64_t window) {
   if (!x) return {};
-  const std::int64_t width = x.dim(2).value, tokens = window * window;
+  const std::int64_t width = x.dim(2).value, tokens = window * window, head_size = width / block.heads;
   const auto project = [&](const char* name, bool bias) {
     return split_heads(s, linear(s[name], x, width, bias), block.heads);
   };
@@ -138,8 +138,7 @@ Value self_attention(const Scope& s, const SwinConfig& c, const SwinBlock& block
     const Value scale = s.weight("logit_scale", {block.heads, 1, 1});
     scores = mul(s, scores, unary(s, "Exp", minimum(s, scale, s.builder().scalar(scale.type(), std::log(100.0)))));
   } else {
-    scores = mul(s, matmul(s, query, transpose(s, key, {0, 1, 3, 2})),
-                 1 / std::sqrt(static_cast<double>(width / block.heads)));
+    scores = mul(s, matmul(s, query, transpose(s, key, {0, 1, 3, 2})), 1 / std::sqrt(static_cast<double>(head_size)));
   }
   scores = add(s, scores, position_bias(s, c, block, window));
   if (mask) {
@@ -225,12 +224,7 @@ Value swin_block(const Scope& s, const SwinConfig& c, const SwinBlock& block, Va
 }
 
 SwinStages swin_encoder(const Scope& s, const SwinConfig& c, Value pixels, bool whole_windows) {
-  Builder& b = s.builder();
-  if (pixels && (!pixels.dim(2).is_known() || !pixels.dim(3).is_known())) {
-    b.fail({ErrorCode::usage, "height and width of pixel_values are dynamic, and windows need them fixed", "",
-            "Give them sizes; the batch may be dynamic"});
-    return {};
-  }
+  if (!expect_fixed_size(s, pixels, "windows")) return {};
   SwinStages stages;
   Grid grid{}, planned = c.patch_grid();
   Value x = embeddings(s("embeddings", c.name("Embeddings")), c, pixels, grid);

@@ -145,11 +145,7 @@ Value padded(const Scope& s, const Swin2SRConfig& c, Value pixels) {
 
 Value swin2sr_model(const Scope& s, const Swin2SRConfig& c, Value pixels) {
   expect_image(s, pixels, {.channels = c.num_channels});
-  if (!pixels.dim(2).is_known() || !pixels.dim(3).is_known()) {
-    s.builder().fail({ErrorCode::usage, "height and width of pixel_values are dynamic, and windows need them fixed", "",
-                      "Give them sizes; the batch may be dynamic"});
-    return {};
-  }
+  if (!expect_fixed_size(s, pixels, "windows")) return {};
   Value x = padded(s, c, pixels);
   if (!x) return {};
   const Grid grid{x.dim(2).value, x.dim(3).value};

@@ -45,11 +45,7 @@ Value resampled(const Scope& s, const YolosConfig& c, Value table, std::array<st
 Value model(const Scope& s, const YolosConfig& c, const ImageInputs& in) {
   const Value pixels = in.pixel_values;
   expect_image(s, pixels, {.channels = c.num_channels});
-  if (pixels && !(pixels.dim(2).is_known() && pixels.dim(3).is_known())) {
-    s.builder().fail({ErrorCode::usage, "height and width of pixel_values are dynamic, and positions need them fixed",
-                      "", "Give them sizes; the batch may be dynamic"});
-    return {};
-  }
+  if (!expect_fixed_size(s, pixels, "positions")) return {};
   const auto learned = c.grid();
   const std::int64_t tokens = 1 + learned[0] * learned[1] + c.num_detection_tokens;
   const Scope e = s("embeddings", "YolosEmbeddings"), patches = e("patch_embeddings", "YolosPatchEmbeddings");
